@@ -1,0 +1,1 @@
+"""Commands of the project beside those of Scrapy."""

@@ -1,0 +1,101 @@
+"""What the reading of one sitemap file yields: columns, children, a verdict, or why it is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sitemon_spider.core.reasons import Kind, Reason
+
+_BATCH: Final = 1 << 14  # rows that are Python objects at once
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSitemap:
+    """What one file lists.
+
+    `locs` (never null, never empty) are the URL entries' addresses as written: entities decoded,
+    blanks trimmed [C2], relative ones not yet resolved. `lastmods`, row-aligned, are the texts as
+    written, null where there is none. `children` are the files a sitemap index lists, in order and
+    with duplicates. `cut` is the reason why entries may be missing. `notes` counts repairs and
+    oddities by code.
+    """
+
+    kind: Kind
+    locs: pa.StringArray
+    lastmods: pa.StringArray
+    children: tuple[str, ...] = ()
+    cut: Reason | None = None
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+class NotASitemap(ValueError):  # noqa: N818  # the name says what the file is
+    """The bytes are no sitemap in any known form; `reason` says what they are instead."""
+
+    def __init__(self, reason: Reason, notes: Counter[str] | None = None) -> None:
+        super().__init__(reason.sentence)
+        self.reason = reason
+        self.notes: Counter[str] = Counter() if notes is None else notes
+
+
+class Rows:
+    """The columns of a file while it is read: appended to a row at a time, packed by batches.
+
+    `locs` and `lastmods` are the open batch; whoever appends to them calls `pack` when `len(locs)`
+    reaches `batch`. `lost` counts entries that are there but could not be read whole, `news` the
+    rows with a `news:news` child.
+    """
+
+    __slots__ = ("_packed", "batch", "children", "lastmods", "locs", "lost", "news", "notes")
+
+    def __init__(self, notes: Counter[str]) -> None:
+        self.batch = _BATCH
+        self.locs: list[str] = []
+        self.lastmods: list[str | None] = []
+        self.children: list[str] = []
+        self.lost = self.news = 0
+        self.notes = notes
+        self._packed: list[tuple[pa.StringArray, pa.StringArray]] = []
+
+    def __len__(self) -> int:
+        return len(self.locs) + sum(len(locs) for locs, _ in self._packed)
+
+    def note(self, code: str, count: int = 1) -> None:
+        """Count an oddity, if there is any."""
+        if count:
+            self.notes[code] += count
+
+    def pack(self) -> None:
+        """Turn the open batch into arrays."""
+        locs, lastmods = pa.array(self.locs, pa.string()), pa.array(self.lastmods, pa.string())
+        self._packed.append((locs, lastmods))
+        self.locs.clear()
+        self.lastmods.clear()
+
+    def extend(self, locs: list[str]) -> None:
+        """Append rows without a lastmod."""
+        self.locs += locs
+        self.lastmods += [None] * len(locs)
+        self.pack()
+
+    def parsed(self, kind: Kind, cut: Reason | None) -> ParsedSitemap:
+        """All rows as columns."""
+        self.pack()
+        return ParsedSitemap(
+            kind,
+            _concat(locs for locs, _ in self._packed),
+            _concat(lastmods for _, lastmods in self._packed),
+            tuple(self.children),
+            cut,
+            self.notes,
+        )
+
+
+def _concat(parts: Iterable[pa.StringArray]) -> pa.StringArray:
+    return pa.concat_arrays(list(parts))

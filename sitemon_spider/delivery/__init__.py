@@ -1,0 +1,1 @@
+"""Where rows go: the port and its adapters."""

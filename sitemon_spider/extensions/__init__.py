@@ -1,0 +1,1 @@
+"""Politeness per host, and the end of a run."""

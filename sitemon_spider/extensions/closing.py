@@ -1,0 +1,176 @@
+"""The end of a run: snapshots are committed when the feeds are whole, then records written."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
+
+from sitemon_spider import __version__
+from sitemon_spider.core.reasons import Reason, Status
+from sitemon_spider.core.records import RunFacts, output, result_of, skipped_pages, summary
+from sitemon_spider.middlewares.sitemap import SitemapMiddleware
+from sitemon_spider.run import site_name
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
+
+    from sitemon_spider.run import MonitorRun
+
+logger = logging.getLogger(__name__)
+
+
+class Closing:
+    """Commits and writes the records, synchronously, once the feeds are closed [D3].
+
+    Scrapy ends the process without waiting for an asynchronous handler of `spider_closed` when a
+    second stop arrives; the handler of `feed_exporter_closed` runs in one piece.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.closed = False
+        self._endings: list[asyncio.Future[None]] = []
+        self._accepted: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Closing:
+        """Build it and listen."""
+        closing = cls(crawler)
+        for handler, signal in {
+            closing._item_scraped: signals.item_scraped,
+            closing._slot_closed: signals.feed_slot_closed,
+            closing._feeds_closed: signals.feed_exporter_closed,
+            closing._spider_idle: signals.spider_idle,
+            closing._spider_closed: signals.spider_closed,
+        }.items():
+            crawler.signals.connect(handler, signal)
+        return closing
+
+    @property
+    def _run(self) -> MonitorRun:
+        return self.crawler.spider.run  # type: ignore[union-attr,no-any-return]
+
+    def _spider_idle(self) -> None:
+        """Close only when every site has its row.
+
+        A site may wait for an earlier input without any request [C16]. One that waits for nothing
+        has lost a file to a fault of ours or of a user's component: it ends as failed.
+        """
+        admission = self.crawler.get_spider_middleware(SitemapMiddleware)
+        if not self._run.readings:
+            return
+        if admission is None or not admission.waiting:
+            for reading in list(self._run.readings.values()):
+                logger.error("%r lost a file; see the errors above", reading.target.key)
+                reading.fault = (Reason.NETWORK, "a component of this run failed; see its log")
+                ending = self.crawler.engine.scraper.start_itemproc_async(reading, response=None)
+                self._endings.append(asyncio.ensure_future(ending))
+        raise DontCloseSpider
+
+    # --- are the feeds whole? -------------------------------------------------------------------
+
+    def _item_scraped(self, item: Any) -> None:
+        exporter = self.crawler.get_extension(FeedExporter)
+        for slot in exporter.slots if exporter else []:
+            if slot.filter.accepts(item):
+                self._accepted[slot.uri_template] += 1
+
+    def _slot_closed(self, slot: FeedSlot) -> None:
+        self._written[slot.uri_template] += slot.itemcount
+        if isinstance(slot.storage, FileFeedStorage):
+            # A snapshot must not outlive a power cut that its rows did not [D2].
+            handle = os.open(slot.storage.path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def _feed_fault(self) -> str | None:
+        """Why the rows cannot be taken for delivered, or None [D3]."""
+        if self.crawler.get_extension(FeedExporter) is None:
+            return "no feed could be set up; see FEEDS, -o or -O"
+        failed = [
+            name for name in self.crawler.stats.get_stats() if name.startswith("feedexport/failed")
+        ]
+        if failed:
+            return "a feed could not be stored"
+        for feed, accepted in self._accepted.items():
+            if self._written[feed] != accepted:
+                return f"a feed has {self._written[feed]} of {accepted} rows"
+        return None
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _feeds_closed(self) -> None:
+        self._close(self._feed_fault())
+
+    def _spider_closed(self, spider: Spider, reason: str) -> None:
+        if self.crawler.get_extension(FeedExporter) is None:
+            self._close(self._feed_fault())
+
+    def _close(self, fault: str | None) -> None:
+        run = self._run
+        if self.closed:
+            return
+        self.closed = True
+        if fault is None:
+            try:
+                run.commit()
+            except OSError as error:
+                fault = f"{Reason.STORE_FAILED.sentence} ({error})"
+        else:
+            fault = f"{Reason.FEED_FAILED.sentence} ({fault})"
+        if fault is not None:
+            logger.error("%s", fault)
+        facts = self._facts(fault)
+        self.crawler.stats.set_value("sitemon/result", str(result_of(facts)))
+        self._count(facts)
+        try:
+            self._write(facts)
+        except OSError as error:
+            logger.error("The run's records could not be written: %s", error)
+
+    def _facts(self, fault: str | None) -> RunFacts:
+        run = self._run
+        return RunFacts(
+            run_id=run.run_id,
+            version=__version__,
+            user_agent=self.crawler.settings["USER_AGENT"],
+            started=run.started,
+            finished=run.clock(),
+            stop_reason=run.stopped,
+            feed_failed=fault,
+            options=run.options.model_dump(mode="json", by_alias=True),
+            ends=sorted(run.ends, key=lambda end: run.order.get(end.row.site, -1)),
+            hosts=run.hosts,
+            skipped=run.skipped,
+            totals=run.totals,
+        )
+
+    def _count(self, facts: RunFacts) -> None:
+        stats = self.crawler.stats
+        for name, count in facts.totals.items():
+            stats.set_value(f"sitemon/{name}", count)
+        for status in Status:
+            count = sum(end.row.status == status for end in facts.ends)
+            stats.set_value(f"sitemon/sites/{status}", count)
+
+    def _write(self, facts: RunFacts) -> None:
+        run = self._run
+        for end in facts.ends:
+            if end.reading is not None and run.tracks:
+                run.append_history(site_name(end.row.site), end.row)
+        run.store.put_record(run.run_id, "OUTPUT.json", output(facts))
+        for name, page in skipped_pages(facts):
+            run.store.put_record(run.run_id, name, page)
+        run.store.put_record(run.run_id, "SUMMARY.md", summary(facts))

@@ -1,0 +1,47 @@
+"""Politeness: AutoThrottle with a floor for each host that nothing lowers [R3]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.extensions.throttle import AutoThrottle
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+
+LEAST_DELAY = 0.001
+"""Seconds that make a slot wait for its turn at all."""
+
+
+class FloorThrottle(AutoThrottle):
+    """Slow answers raise a host's delay; `delayPerHost` and Crawl-delay are its floor.
+
+    Slots are dropped after a minute without requests, so the floor, one request at a time and no
+    jitter (which would reach below the floor) are set anew with every request.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self._reached, signals.request_reached_downloader)
+
+    def _reached(self, request: Request) -> None:
+        self._floor(request)
+
+    def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
+        super()._response_downloaded(response, request, spider)
+        self._floor(request)
+
+    def _floor(self, request: Request) -> None:
+        key = request.meta.get("download_slot", "")
+        slot = self.crawler.engine.downloader.slots.get(key)
+        if slot is not None:
+            run = self.crawler.spider.run  # type: ignore[union-attr]
+            # Without any delay Scrapy sends what is queued for a slot at once, whatever its
+            # concurrency: a task marks the slot as transferring only when it runs.
+            slot.delay = max(slot.delay, self.mindelay, run.floors.get(key, 0.0), LEAST_DELAY)
+            slot.jitter = 0.0
+            slot.concurrency = 1

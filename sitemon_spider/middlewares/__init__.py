@@ -1,0 +1,1 @@
+"""What every request and every file passes: gate, robots, conditions, retries, admission."""

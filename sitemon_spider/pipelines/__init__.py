@@ -1,0 +1,1 @@
+"""The chain of the data: normalize, dedupe, diff, deliver."""

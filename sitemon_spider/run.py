@@ -1,0 +1,259 @@
+"""MonitorRun: what the components of one crawl share: options, readings, ledger, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import secrets
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import xxhash
+
+from sitemon_spider.core.diff import Policy
+from sitemon_spider.core.filters import Pattern
+from sitemon_spider.core.reading import Limits, SiteReading
+from sitemon_spider.core.reasons import Baseline, Reason, StopReason
+from sitemon_spider.core.records import HostFacts, SiteEnd, Skipped
+from sitemon_spider.core.snapshot import KEPT_GENERATIONS, Manifest, Snapshot, SnapshotError
+from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from sitemon_spider.items import SiteRow
+    from sitemon_spider.options import Options
+    from sitemon_spider.state.port import StateStore
+
+
+logger = logging.getLogger(__name__)
+
+MAX_SKIPPED = 50_000
+"""How many entries SKIPPED lists; further ones are counted (SPEC §3)."""
+
+
+def site_name(key: str) -> str:
+    """The name of a site's snapshot in a store (ARCHITECTURE §4).
+
+    Host and path in lower case, other characters than a-z0-9. as hyphens, cut at 60, then the 16
+    hex digits of the key's xxh3-64: nothing that a site's address holds reaches a path.
+    """
+    parts = urlsplit(key)
+    text = re.sub(r"[^a-z0-9.]+", "-", f"{parts.netloc}{parts.path}".lower()).strip("-.")[:60]
+    return f"{text}-{xxhash.xxh3_64_hexdigest(key.encode())}"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSegments:
+    """The segments of one site in the store (the core's `Segments`)."""
+
+    store: StateStore
+    name: str
+
+    def segment(self, name: str) -> bytes | memoryview | pa.Buffer:
+        """The bytes of one segment."""
+        return self.store.segment(self.name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCommit:
+    """A site's next generation, to be committed when its rows are durable [D3]."""
+
+    key: str
+    manifest: Manifest
+    previous: Manifest | None
+
+
+@dataclass(slots=True)
+class MonitorRun:
+    """One run: frozen options in, site rows and commits out.
+
+    `stop` ends it early: what is queued is refused, readings drain, every site still gets its row.
+    """
+
+    options: Options
+    store: StateStore
+    run_id: str
+    clock: Callable[[], datetime]
+    allow_private: bool = False
+    readings: dict[str, SiteReading] = field(default_factory=dict)
+    ledger: list[PendingCommit] = field(default_factory=list)
+    ends: list[SiteEnd] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    hosts: dict[str, HostFacts] = field(default_factory=dict)
+    totals: Counter[str] = field(default_factory=Counter)
+    stopped: StopReason | None = None
+    started: datetime = field(init=False)
+    urls_pushed: int = 0
+    order: dict[str, int] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
+    _places: asyncio.Semaphore = field(init=False)
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+        self._places = asyncio.Semaphore(self.options.max_concurrent_sites)
+
+    @property
+    def tracks(self) -> bool:
+        """Whether this run compares and saves (every mode but `urls_only`)."""
+        return self.options.output_mode != "urls_only"
+
+    def stop(self, reason: StopReason) -> None:
+        """End the run early; the first reason stands [D4]."""
+        self.stopped = self.stopped or reason
+        self._stop.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not longer than until a stop."""
+        if seconds > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), seconds)
+
+    # --- targets and readings -------------------------------------------------------------------
+
+    def targets(self) -> Iterator[SiteTarget | Rejection]:
+        """The inputs in order; an input that names a site already named is rejected [C16]."""
+        inputs = [(line, False) for line in self.options.sites]
+        inputs += [(line, True) for line in self.options.sitemap_urls]
+        for line, direct in inputs:
+            target = read_target(line, direct=direct, allow_private=self.allow_private)
+            if isinstance(target, SiteTarget):
+                if target.key in self.order:
+                    detail = f"{target.key} was given before"
+                    target = Rejection(line, Reason.DUPLICATE_INPUT, detail)
+                else:
+                    self.order[target.key] = len(self.order)
+            yield target
+
+    async def place(self) -> None:
+        """Wait until another site may be read (`maxConcurrentSites`)."""
+        await self._places.acquire()
+
+    def open(self, target: SiteTarget) -> SiteReading:
+        """Begin the reading of a site. Raises SnapshotError on a snapshot that cannot be used."""
+        options = self.options
+        name = site_name(target.key)
+        previous = None
+        if self.tracks:
+            if options.start_over:
+                self.store.forget(name)
+            data = self.store.manifest(name)
+            if data is not None:
+                previous = Snapshot(Manifest.from_json(data), SiteSegments(self.store, name))
+                if previous.manifest.site != target.key:
+                    detail = f"it is the snapshot of {previous.manifest.site}"
+                    raise SnapshotError(Reason.SNAPSHOT_DAMAGED, detail)
+        limits = Limits(
+            max_urls=options.max_urls_per_site,
+            max_sitemaps=options.max_sitemaps_per_site,
+            max_depth=options.max_sitemap_depth,
+            try_common_paths=options.try_common_paths,
+            include=_pattern(options.sitemap_include_regex),
+            exclude=_pattern(options.sitemap_exclude_regex),
+        )
+        reading = SiteReading(target, previous, limits, self.clock())
+        self.readings[target.key] = reading
+        return reading
+
+    def end(self, row: SiteRow, reading: SiteReading) -> SiteRow:
+        """A site has ended with this row: the next one may be read."""
+        self.ends.append(SiteEnd(row, reading))
+        if self.readings.pop(reading.target.key, None) is not None:
+            self._places.release()
+        logger.info("%s", site_line(row))
+        return row
+
+    def skip(self, skipped: Skipped) -> None:
+        """Note an address that was not read or not saved; past 50,000 they are only counted."""
+        self.totals[f"skipped/{skipped.reason}"] += 1
+        if len(self.skipped) < MAX_SKIPPED:
+            self.skipped.append(skipped)
+
+    def append_history(self, site: str, row: SiteRow) -> None:
+        """Add a site's row to its history, which is kept for ever (SPEC §3)."""
+        line = {"runId": self.run_id, **asdict(row)}
+        self.store.append_history(site, json.dumps(line))
+
+    def commit(self) -> None:
+        """Make every pending snapshot the site's snapshot: their rows are durable now [D3].
+
+        Raises OSError; what is committed by then stays committed, the rest stays pending.
+        """
+        while self.ledger:
+            self._commit(self.ledger[0])
+            del self.ledger[0]
+
+    def _commit(self, pending: PendingCommit) -> None:
+        name, manifest = site_name(pending.key), pending.manifest
+        self.store.sync(name)
+        self.store.commit(name, manifest.generation, manifest.to_json())
+        kept = set(self.store.generations(name)[-KEPT_GENERATIONS:])
+        needed = manifest.segments
+        same = pending.previous is not None and pending.previous.segments == needed
+        if same and len(self.store.generations(name)) == len(kept):
+            return  # Nothing is left over.
+        for number in kept - {manifest.generation}:
+            if (data := self.store.generation(name, number)) is not None:
+                with contextlib.suppress(SnapshotError):
+                    needed |= Manifest.from_json(data).segments
+        self.store.prune(name, kept, needed)
+
+    def give_back(self) -> None:
+        """A place that was taken for a site that needed no reading."""
+        self._places.release()
+
+    def policy(self) -> Policy:
+        """What the options ask of the comparison."""
+        options = self.options
+        return Policy(
+            change_types=frozenset(options.change_types),
+            report_first_run=self.tracks and options.first_run == "report",
+            detect_lastmod_changes=options.detect_lastmod_changes,
+            hold_back_share=options.hold_back_share,
+            ignore_site_wide_stamps=options.ignore_site_wide_stamps,
+            include=_pattern(options.include_regex),
+            exclude=_pattern(options.exclude_regex),
+        )
+
+    def host(self, origin: str) -> HostFacts:
+        """The facts of one origin."""
+        return self.hosts.setdefault(origin, HostFacts())
+
+
+def site_line(row: SiteRow) -> str:
+    """A site's result in one line; what a site sends cannot leave the line [S3]."""
+    parts = [f"{row.site!r}: {row.status}"]
+    if row.baseline == Baseline.CREATED:
+        parts.append(f"baseline of {row.urlsFound:,} URLs saved")
+    elif row.baseline is not None:
+        parts.append(f"{row.urlsFound:,} URLs")
+    if row.baseline == Baseline.COMPARED:
+        parts.append(
+            f"{row.added:,} added, {row.removed:,} removed, {row.lastmodChanged:,} lastmod changed"
+        )
+    held = row.removalsHeld + row.removalsWithheld
+    if held:
+        parts.append(f"{held:,} removals held back")
+    if row.stopReason:
+        parts.append(f"stopped: {row.stopReason}")
+    if row.error:
+        parts.append(ascii(row.error)[1:-1])
+    return "; ".join(parts)
+
+
+def _pattern(text: str | None) -> Pattern | None:
+    return Pattern(text) if text else None
+
+
+def new_run_id(now: datetime) -> str:
+    """A run's id where no home gives one: UTC time and 4 hex digits (SPEC §3)."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"

@@ -1,0 +1,62 @@
+"""Snapshots in memory: the port's shipped fake, for tests and for trying things out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+
+@dataclass
+class _Site:
+    manifest: bytes | None = None
+    generations: dict[int, bytes] = field(default_factory=dict)
+    segments: dict[str, bytes] = field(default_factory=dict)
+    history: list[str] = field(default_factory=list)
+
+
+class MemoryStore:
+    """A StateStore that forgets everything with the process."""
+
+    def __init__(self) -> None:
+        self.sites: defaultdict[str, _Site] = defaultdict(_Site)
+        self.records: dict[tuple[str, str], bytes] = {}
+
+    def manifest(self, site: str) -> bytes | None:
+        return self.sites[site].manifest
+
+    def generation(self, site: str, number: int) -> bytes | None:
+        return self.sites[site].generations.get(number)
+
+    def segment(self, site: str, name: str) -> bytes:
+        try:
+            return self.sites[site].segments[name]
+        except KeyError:
+            raise FileNotFoundError(name) from None
+
+    def put_segment(self, site: str, name: str, data: bytes) -> None:
+        self.sites[site].segments[name] = data
+
+    def sync(self, site: str) -> None:
+        """Memory is as durable as it gets."""
+
+    def commit(self, site: str, generation: int, manifest: bytes) -> None:
+        self.sites[site].generations[generation] = manifest
+        self.sites[site].manifest = manifest
+
+    def prune(self, site: str, keep: set[int], segments: set[str]) -> None:
+        kept = self.sites[site]
+        kept.generations = {n: data for n, data in kept.generations.items() if n in keep}
+        kept.segments = {name: data for name, data in kept.segments.items() if name in segments}
+
+    def generations(self, site: str) -> list[int]:
+        return sorted(self.sites[site].generations)
+
+    def forget(self, site: str) -> None:
+        kept = self.sites[site]
+        kept.manifest, kept.generations, kept.segments = None, {}, {}
+
+    def append_history(self, site: str, line: str) -> None:
+        self.sites[site].history.append(line)
+
+    def put_record(self, run: str, name: str, data: bytes) -> None:
+        self.records[run, name] = data

@@ -1,0 +1,49 @@
+"""StateStore: what every home of snapshots can do (a port; its adapters stand beside it)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class StateStore(Protocol):
+    """Snapshots of one monitor by site name, and the records of its runs.
+
+    Names are made by `site_name`; bytes are opaque to a store. Every method raises OSError when
+    the store fails.
+    """
+
+    def manifest(self, site: str) -> bytes | None:
+        """The bytes of the committed manifest, or None when the site has no snapshot."""
+
+    def generation(self, site: str, number: int) -> bytes | None:
+        """The bytes of one kept generation's manifest, or None."""
+
+    def segment(self, site: str, name: str) -> bytes | memoryview | pa.Buffer:
+        """The bytes of one segment. Raises FileNotFoundError when there is none."""
+
+    def put_segment(self, site: str, name: str, data: bytes) -> None:
+        """Store an immutable segment; storing it again is harmless."""
+
+    def sync(self, site: str) -> None:
+        """Make all segments stored so far durable."""
+
+    def commit(self, site: str, generation: int, manifest: bytes) -> None:
+        """Make this manifest the site's snapshot, at once and durably."""
+
+    def prune(self, site: str, keep: set[int], segments: set[str]) -> None:
+        """Drop kept generations and segments other than these."""
+
+    def generations(self, site: str) -> list[int]:
+        """The numbers of the kept generations, ascending."""
+
+    def forget(self, site: str) -> None:
+        """Drop the site's snapshot with its history of generations (`startOver`)."""
+
+    def append_history(self, site: str, line: str) -> None:
+        """Add one line to the site's `history.jsonl`, which is kept for ever."""
+
+    def put_record(self, run: str, name: str, data: bytes) -> None:
+        """Store a record of a run (OUTPUT.json, SKIPPED.json, SUMMARY.md)."""

@@ -1,0 +1,31 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from hypothesis import settings
+
+from tests.crawl import Monitor
+
+# A busy machine must not fail a property by its pace.
+settings.register_profile("steady", deadline=None)
+settings.load_profile("steady")
+
+
+class MakeMonitor(Protocol):
+    def __call__(self, **options: Any) -> Monitor: ...
+
+
+@pytest.fixture
+def monitor(tmp_path: Path) -> MakeMonitor:
+    """Make a monitor with a state folder of its own: `monitor(sites=[…]).run()` is a day."""
+
+    def make(**options: Any) -> Monitor:
+        folder = tmp_path / f"monitor-{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        return Monitor(folder, **options)
+
+    return make
