@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from sitemon_spider.core.reasons import StopReason
     from sitemon_spider.items import ChangeRow, UrlRow
 
 
@@ -16,6 +17,7 @@ class ItemSink:
     """The sink of a laptop and of Scrapyd: a row is durable when its feed is closed [D3]."""
 
     durable = False
+    full: StopReason | None = None
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler

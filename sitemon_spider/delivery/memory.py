@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sitemon_spider.core.reasons import StopReason
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,6 +18,7 @@ class MemorySink:
     """Accepts `budget` rows (None = all) and keeps them."""
 
     durable = True
+    full: StopReason | None = None
 
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
@@ -32,4 +35,6 @@ class MemorySink:
         room = len(rows) if self.budget is None else max(self.budget - len(self.rows), 0)
         accepted = rows[:room]
         self.rows.extend(accepted)
+        if len(accepted) < len(rows):
+            self.full = StopReason.CHARGE_LIMIT
         return len(accepted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from sitemon_spider.core.changes import SiteChanges, advance
-from sitemon_spider.core.reasons import Reason, StopReason
+from sitemon_spider.core.reasons import Reason
 from sitemon_spider.core.report import site_row, unfinished_row, urls_found
 from sitemon_spider.core.snapshot import SnapshotError
 from sitemon_spider.core.urlrows import url_rows
@@ -91,8 +91,8 @@ class DeliverPipeline:
 
     async def _chunk(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
         accepted = await self.sink.deliver(rows)
-        if accepted < len(rows):
-            self.run.stop(StopReason.CHARGE_LIMIT)
+        if self.sink.full is not None:
+            self.run.stop(self.sink.full)
         return accepted
 
     def _save(self, changes: SiteChanges, delivered: int) -> None:

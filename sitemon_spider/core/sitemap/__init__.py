@@ -58,7 +58,7 @@ def _read(document: bytes, root: Root, notes: Counter[str]) -> tuple[Rows, bool]
     elements.attach(parser)
     fault = feed(parser, document, root.position)
     if fault is None:
-        return rows, not elements.open
+        return rows, elements.closed > 0 and not elements.open
     if (
         not elements.open
         and elements.closed
@@ -70,7 +70,10 @@ def _read(document: bytes, root: Root, notes: Counter[str]) -> tuple[Rows, bool]
         notes["prefix_undeclared"] += 1
     rows = Rows(notes)
     elements = _elements(root.kind, rows)
-    return rows, reread(document[root.position :], root.kind, elements, rows)
+    is_whole = reread(document[root.position :], root.kind, elements, rows)
+    if root.has_dtd and notes["entity_unknown"]:
+        raise NotASitemap(Reason.UNSAFE_XML, notes)  # only its document type could say what it is
+    return rows, is_whole
 
 
 def _elements(kind: Kind, rows: Rows) -> Elements:

@@ -6,13 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sitemon_spider.core.reasons import Kind, Reason
 
+MAX_ENTRIES: Final = 50_000  # in one file (sitemaps.org)
+LOC_LENGTH: Final = 2_048  # characters a loc must be shorter than (sitemaps.org)
 _BATCH: Final = 1 << 14  # rows that are Python objects at once
 
 
@@ -87,15 +89,12 @@ class Rows:
     def parsed(self, kind: Kind, cut: Reason | None) -> ParsedSitemap:
         """All rows as columns."""
         self.pack()
-        return ParsedSitemap(
-            kind,
-            _concat(locs for locs, _ in self._packed),
-            _concat(lastmods for _, lastmods in self._packed),
-            tuple(self.children),
-            cut,
-            self.notes,
-        )
+        locs = pa.concat_arrays([locs for locs, _ in self._packed])
+        lastmods = pa.concat_arrays([lastmods for _, lastmods in self._packed])
+        self.note("loc_too_long", _too_long(locs))
+        self.note("too_many_entries", max(len(locs), len(self.children)) > MAX_ENTRIES)
+        return ParsedSitemap(kind, locs, lastmods, tuple(self.children), cut, self.notes)
 
 
-def _concat(parts: Iterable[pa.StringArray]) -> pa.StringArray:
-    return pa.concat_arrays(list(parts))
+def _too_long(locs: pa.StringArray) -> int:
+    return int(np.count_nonzero(pc.utf8_length(locs).to_numpy() >= LOC_LENGTH))

@@ -138,7 +138,7 @@ def reread(document: bytes, kind: Kind, elements: Elements, rows: Rows) -> bool:
     for _ in range(_MAX_FAULTS):
         fault = _read(data, position, frame, context, elements)
         if fault is None:
-            return not elements.open
+            return elements.closed > 0 and not elements.open
         start = next_start(data, max(fault.position, position + 1), kind)
         if not elements.open and elements.closed and (start is None or start[1]):
             rows.note("junk_after_root")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from sitemon_spider.core.reasons import Kind, Reason
@@ -23,6 +23,7 @@ _ROOT: Final = re.compile(
     rb"<(?:[A-Za-z_][\w.-]{0,63}:)?(urlset|sitemapindex|rss|RDF|feed)(?=[\s/>])|<!--"
 )
 _PROLOG: Final = re.compile(rb"(?:\s|<\?[^<>]*+>|<!DOCTYPE[^<>\[]*+(?:\[[^\[\]]*+\])?+\s*+>)*+")
+_EXTERNAL: Final = re.compile(rb"<!DOCTYPE\s+[^<>\[\s]+\s+(?:SYSTEM|PUBLIC)\s")
 _PAGE: Final = re.compile(rb"<!DOCTYPE\s+html[\s>]|<html[\s>]", re.IGNORECASE)
 _PARTS_OF_A_PAGE: Final = re.compile(
     rb"\s*<(?:html|head|body|title|meta|script|style|div|center|span|p|br|a|b|h[1-6]|form)[\s/>]",
@@ -47,10 +48,14 @@ _NOTHING: Final = b" \t\r\n\f\v\0"
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A root element: where its tag begins, and the kind its name says."""
+    """A root element: where its tag begins, the kind its name says, what stands before it.
+
+    `has_dtd` says whether the prolog names an external document type, where entities could be.
+    """
 
     position: int
     kind: Kind
+    has_dtd: bool = False
 
 
 def find_root(data: bytes, notes: Counter[str]) -> Root | None:
@@ -69,7 +74,7 @@ def find_root(data: bytes, notes: Counter[str]) -> Root | None:
         return None
     if not _PROLOG.fullmatch(before):
         notes["junk_before_root"] += 1
-    return root
+    return replace(root, has_dtd=_EXTERNAL.search(before) is not None)
 
 
 def next_root(data: bytes, position: int) -> Root | None:

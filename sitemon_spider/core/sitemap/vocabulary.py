@@ -15,7 +15,7 @@ _SITEMAP_VARIANT: Final = re.compile(
     re.IGNORECASE,
 )
 _NEWS: Final = re.compile(
-    r"\s*(?:https?:)?//www\.google\.com/schemas/sitemap-news/0\.9/?\s*", re.IGNORECASE
+    r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-news/0\.9/?\s*", re.IGNORECASE
 )
 
 # What an element is to the reader. Plain integers in this order, fields last and entries before
