@@ -11,15 +11,16 @@ import secrets
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import xxhash
 
 from sitemon_spider.core.diff import Policy
 from sitemon_spider.core.filters import Pattern
+from sitemon_spider.core.prepared import from_record, to_record
 from sitemon_spider.core.reading import Limits, SiteReading
-from sitemon_spider.core.reasons import Baseline, Reason, StopReason
+from sitemon_spider.core.reasons import Baseline, Reason, Stage, StopReason
 from sitemon_spider.core.records import HostFacts, SiteEnd, Skipped
 from sitemon_spider.core.snapshot import KEPT_GENERATIONS, Manifest, Snapshot, SnapshotError
 from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from sitemon_spider.core.changes import SiteChanges
+    from sitemon_spider.core.prepared import Prepared
+    from sitemon_spider.delivery.port import Sink
     from sitemon_spider.items import SiteRow
     from sitemon_spider.options import Options
     from sitemon_spider.state.port import StateStore
@@ -76,11 +80,13 @@ class PendingCommit:
 class MonitorRun:
     """One run: frozen options in, site rows and commits out.
 
+    `store` keeps the records; `snapshots` the sites, elsewhere when nothing is tracked.
     `stop` ends it early: what is queued is refused, readings drain, every site still gets its row.
     """
 
     options: Options
     store: StateStore
+    snapshots: StateStore
     run_id: str
     clock: Callable[[], datetime]
     allow_private: bool = False
@@ -93,8 +99,10 @@ class MonitorRun:
     stopped: StopReason | None = None
     started: datetime = field(init=False)
     urls_pushed: int = 0
+    sink: Sink | None = None
     order: dict[str, int] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
+    _locked: list[str] = field(default_factory=list)
     _places: asyncio.Semaphore = field(init=False)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -144,14 +152,12 @@ class MonitorRun:
         name = site_name(target.key)
         previous = None
         if self.tracks:
+            if not self.snapshots.lock(name):
+                raise SnapshotError(Reason.LOCKED, "another process has its lock")
+            self._locked.append(name)
             if options.start_over:
-                self.store.forget(name)
-            data = self.store.manifest(name)
-            if data is not None:
-                previous = Snapshot(Manifest.from_json(data), SiteSegments(self.store, name))
-                if previous.manifest.site != target.key:
-                    detail = f"it is the snapshot of {previous.manifest.site}"
-                    raise SnapshotError(Reason.SNAPSHOT_DAMAGED, detail)
+                self.snapshots.forget(name)
+            previous = self._recovered(target.key, name)
         limits = Limits(
             max_urls=options.max_urls_per_site,
             max_sitemaps=options.max_sitemaps_per_site,
@@ -164,9 +170,60 @@ class MonitorRun:
         self.readings[target.key] = reading
         return reading
 
+    def _recovered(self, key: str, name: str) -> Snapshot | None:
+        """The committed snapshot, after a killed run's delivery was settled [D5]."""
+        segments = SiteSegments(self.snapshots, name)
+        data = self.snapshots.manifest(name)
+        committed = Manifest.from_json(data) if data is not None else None
+        if committed is not None and committed.site != key:
+            detail = f"it is the snapshot of {committed.site}"
+            raise SnapshotError(Reason.SNAPSHOT_DAMAGED, detail)
+        record = self.snapshots.prepared(name)
+        if record is not None and self.sink is not None:
+            prepared, position = from_record(record, segments)
+            generation = committed.generation if committed else 0
+            arrived = None
+            if prepared.manifest.generation > generation:
+                arrived = self.sink.arrived(position, prepared)
+            if arrived is None:
+                # Committed already, or nobody can tell: what still holds is reported again.
+                self.snapshots.put_prepared(name, None)
+            else:
+                manifest, stored = prepared.settle(arrived)
+                for segment, content in stored.items():
+                    self.snapshots.put_segment(name, segment, content)
+                self._commit(PendingCommit(key, manifest, committed))
+                committed = manifest
+        return Snapshot(committed, segments) if committed is not None else None
+
+    def keep_prepared(self, name: str, prepared: Prepared, position: dict[str, Any] | None) -> None:
+        """Make a delivery recoverable before its first row goes out [D2]."""
+        record, stored = to_record(prepared, position)
+        for segment, data in stored.items():
+            self.snapshots.put_segment(name, segment, data)
+        self.snapshots.sync(name)
+        self.snapshots.put_prepared(name, record)
+
+    def settle(self, prepared: Prepared, changes: SiteChanges, delivered: int) -> None:
+        """Note the commit of a delivered prefix; at once where the sink is durable [D3]."""
+        key = changes.reading.target.key
+        manifest, stored = prepared.settle(delivered)
+        for segment, data in stored.items():
+            self.snapshots.put_segment(site_name(key), segment, data)
+        previous = changes.previous.manifest if changes.previous else None
+        self.ledger.append(PendingCommit(key, manifest, previous))
+        if self.sink is not None and self.sink.durable:
+            self.commit()
+
     def end(self, row: SiteRow, reading: SiteReading) -> SiteRow:
         """A site has ended with this row: the next one may be read."""
         self.ends.append(SiteEnd(row, reading))
+        for address, reason, found_in in reading.skipped:
+            self.skip(Skipped(address, row.site, Stage.SITEMAP, reason, None, found_in))
+        for verdict in reading.verdicts.values():
+            if verdict.failed and verdict.reason is not None:
+                url, reason, detail = verdict.node.url, verdict.reason, verdict.detail
+                self.skip(Skipped(url, row.site, Stage.SITEMAP, reason, detail))
         if self.readings.pop(reading.target.key, None) is not None:
             self._places.release()
         logger.info("%s", site_line(row))
@@ -181,7 +238,12 @@ class MonitorRun:
     def append_history(self, site: str, row: SiteRow) -> None:
         """Add a site's row to its history, which is kept for ever (SPEC §3)."""
         line = {"runId": self.run_id, **asdict(row)}
-        self.store.append_history(site, json.dumps(line))
+        self.snapshots.append_history(site, json.dumps(line))
+
+    def release(self) -> None:
+        """Give all sites back to other runs [D6]."""
+        while self._locked:
+            self.snapshots.unlock(self._locked.pop())
 
     def commit(self) -> None:
         """Make every pending snapshot the site's snapshot: their rows are durable now [D3].
@@ -194,18 +256,19 @@ class MonitorRun:
 
     def _commit(self, pending: PendingCommit) -> None:
         name, manifest = site_name(pending.key), pending.manifest
-        self.store.sync(name)
-        self.store.commit(name, manifest.generation, manifest.to_json())
-        kept = set(self.store.generations(name)[-KEPT_GENERATIONS:])
+        self.snapshots.sync(name)
+        self.snapshots.commit(name, manifest.generation, manifest.to_json())
+        self.snapshots.put_prepared(name, None)
+        kept = set(self.snapshots.generations(name)[-KEPT_GENERATIONS:])
         needed = manifest.segments
         same = pending.previous is not None and pending.previous.segments == needed
-        if same and len(self.store.generations(name)) == len(kept):
+        if same and len(self.snapshots.generations(name)) == len(kept):
             return  # Nothing is left over.
         for number in kept - {manifest.generation}:
-            if (data := self.store.generation(name, number)) is not None:
+            if (data := self.snapshots.generation(name, number)) is not None:
                 with contextlib.suppress(SnapshotError):
                     needed |= Manifest.from_json(data).segments
-        self.store.prune(name, kept, needed)
+        self.snapshots.prune(name, kept, needed)
 
     def give_back(self) -> None:
         """A place that was taken for a site that needed no reading."""

@@ -117,6 +117,8 @@ class SiteChanges:
     learnt: int = 0
     filtered: int = 0
     filtered_urls: int = 0
+    delivered: int = 0
+    delivered_urls: int = 0
     max_rows: bool = False
     url_rows_cut: bool = False
     added: int = 0
@@ -172,9 +174,10 @@ def wire_moment(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The next generation: its manifest, and the segments that have to be stored before it."""
+    """The next generation: its manifest, what it owes, and the segments to store before it."""
 
     manifest: Manifest
+    owed: pa.Table
     segments: dict[str, bytes]
 
 
@@ -208,7 +211,9 @@ def advance(
         baseline_at=known.baseline_at if known else changes.now,
         reported=changes.reported,
         roots=tuple(
-            Root(url=reading.nodes[address].url, via=via) for address, via in reading.roots.items()
+            Root(url=node.url, via=via)
+            for address, via in reading.roots.items()
+            if (node := reading.nodes.get(address))
         ),
         files=entries,
         owed=name,
@@ -216,7 +221,7 @@ def advance(
         urls=urls,
         shuffled=generation if changes.shuffled else (known.shuffled if known else None),
     )
-    return Commit(manifest, stored)
+    return Commit(manifest, owed, stored)
 
 
 def _with_first_seen(

@@ -93,11 +93,11 @@ def latest_rows(listing: Listing) -> Rows:
     order = np.argsort(listing.keys, kind="stable")
     keys = listing.keys[order]
     if count < 2 or not (keys[1:] == keys[:-1]).any():
-        return order
+        return np.asarray(order)
     by_moment = latest_order(listing.moments)
     order = np.lexsort((-np.arange(count), by_moment, listing.keys))
     keys = listing.keys[order]
-    return order[np.append(keys[1:] != keys[:-1], True)]
+    return np.asarray(order[np.append(keys[1:] != keys[:-1], True)])
 
 
 def concat_listings(parts: list[Listing]) -> Listing:
@@ -121,7 +121,7 @@ def first_seen_of(table: pa.Table) -> npt.NDArray[np.int64]:
     return table.column("first_seen").cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
-REPEATING = ("lastmod", "first_seen", "file", "reason", "since")
+REPEATING = ("lastmod", "first_seen", "file", "reason", "since", "change")
 """Columns whose values repeat, so that a dictionary makes them small."""
 
 

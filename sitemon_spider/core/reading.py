@@ -157,13 +157,18 @@ class SiteReading:
 
     # --- the tree -------------------------------------------------------------------------------
 
-    def begin(self) -> Node:
-        """The first request: a direct address, or robots.txt, which is the tree's root [C14]."""
+    def begin(self) -> Node | None:
+        """The first request: a direct address, or robots.txt, which is the tree's root [C14].
+
+        None when a filter leaves out the direct address; the reading is done then.
+        """
         target = self.target
         if target.direct:
             self.roots_from = "direct"
-            (node,) = self._root_nodes([target.url], "direct")
-            return node
+            nodes = self._root_nodes([target.url], "direct")
+            if not nodes:
+                self.frontier.clear()
+            return nodes[0] if nodes else None
         return self._expect(
             Node(f"{target.key}/robots.txt", f"{target.key}/robots.txt", 0, "robots.txt")
         )
@@ -331,6 +336,8 @@ class SiteReading:
         self.frontier.discard(address)
         node = self.nodes[address]
         entry = self._entry(address)
+        if file.reason is Reason.ROBOTS_DISALLOWED and entry and not entry.out_of_scope:
+            file.outcome = Outcome.FAILED  # It was read before: robots.txt takes it away [C13].
         verdict = FileVerdict(
             node,
             file.outcome,

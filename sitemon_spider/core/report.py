@@ -63,17 +63,11 @@ def unfinished_row(
 
 
 def site_row(
-    changes: SiteChanges,
-    delivered: int,
-    urls: int,
-    now: datetime,
-    stopped: StopReason | None,
-    *,
-    tracked: bool,
+    changes: SiteChanges, now: datetime, stopped: StopReason | None, *, tracked: bool
 ) -> SiteRow:
-    """The row of a compared reading after `delivered` changes and `urls` url rows."""
+    """The row of a compared reading after its delivery."""
     reading = changes.reading
-    undelivered = tracked and delivered < len(changes.plan)
+    undelivered = tracked and changes.delivered < len(changes.plan)
     whole = changes.complete and not undelivered and not changes.url_rows_cut
     row = _row(reading, Status.OK if whole else Status.PARTIAL, now, stopped)
     failed = first_failure(reading)
@@ -85,7 +79,7 @@ def site_row(
     row.urlsFound = urls_found(changes)
     row.urlsFiltered = changes.filtered
     row.removalsDetected = changes.removals_detected
-    row.changesPushed, row.urlsPushed = delivered, urls
+    row.changesPushed, row.urlsPushed = changes.delivered, changes.delivered_urls
     if changes.max_rows:
         row.stopReason = row.stopReason or StopReason.MAX_ROWS
     if not tracked:

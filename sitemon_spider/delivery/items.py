@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy.crawler import Crawler
 
+    from sitemon_spider.core.prepared import Prepared
     from sitemon_spider.core.reasons import StopReason
     from sitemon_spider.items import ChangeRow, UrlRow
 
@@ -26,6 +27,12 @@ class ItemSink:
     def from_crawler(cls, crawler: Crawler) -> ItemSink:
         """Build it for a crawl."""
         return cls(crawler)
+
+    def position(self) -> dict[str, Any] | None:
+        return None
+
+    def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
+        return None
 
     async def deliver(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
         """Send each row through the item pipelines, in order."""

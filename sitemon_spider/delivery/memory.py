@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sitemon_spider.core.reasons import StopReason
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from sitemon_spider.core.prepared import Prepared
     from sitemon_spider.items import ChangeRow, UrlRow
 
 
@@ -29,6 +30,12 @@ class MemorySink:
         """Build it with the budget that `SITEMON_SINK_BUDGET` gives."""
         budget = crawler.settings.get("SITEMON_SINK_BUDGET")
         return cls(None if budget is None else int(budget))
+
+    def position(self) -> dict[str, Any] | None:
+        return None
+
+    def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
+        return None
 
     async def deliver(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
         """Keep as many rows as the budget allows."""

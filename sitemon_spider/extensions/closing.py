@@ -139,6 +139,7 @@ class Closing:
             self._write(facts)
         except OSError as error:
             logger.error("The run's records could not be written: %s", error)
+        run.release()
 
     def _facts(self, fault: str | None) -> RunFacts:
         run = self._run

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
 
-from sitemon_spider.core.changes import SiteChanges, advance
-from sitemon_spider.core.reasons import Reason
-from sitemon_spider.core.report import site_row, unfinished_row, urls_found
+from sitemon_spider.core.changes import SiteChanges
+from sitemon_spider.core.prepared import Prepared, prepare
+from sitemon_spider.core.reasons import Reason, Status
+from sitemon_spider.core.report import sentence, site_row, unfinished_row, urls_found
 from sitemon_spider.core.snapshot import SnapshotError
 from sitemon_spider.core.urlrows import url_rows
-from sitemon_spider.run import PendingCommit, SiteSegments, site_name
+from sitemon_spider.run import SiteSegments, site_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,8 @@ CHUNK = 500
 class DeliverPipeline:
     """SiteChanges in, the site's rows to the sink, its SiteRow out; rows pass untouched.
 
-    Delivery is a prefix of the ordered rows [D1]; the commit records exactly that prefix [D2].
+    Prepare, deliver, commit [D2]: before the first row goes out, what it takes to record any prefix
+    of them is durable; the commit records exactly the prefix that was delivered [D1].
     """
 
     def __init__(self, run: MonitorRun, sink: Sink) -> None:
@@ -39,41 +41,59 @@ class DeliverPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DeliverPipeline:
         """Build it with the spider's run and the sink that `SITEMON_SINK` names."""
+        run: MonitorRun = crawler.spider.run  # type: ignore[union-attr]
         sink = load_object(crawler.settings["SITEMON_SINK"]).from_crawler(crawler)
-        return cls(crawler.spider.run, sink)  # type: ignore[union-attr]
+        run.sink = sink
+        return cls(run, sink)
 
     async def process_item(self, item: Any) -> Any:
         """Deliver a site's changes; every other item passes."""
         return await self._deliver(item) if isinstance(item, SiteChanges) else item
 
     async def _deliver(self, changes: SiteChanges) -> SiteRow:
-        run, reading = self.run, changes.reading
+        run, reading, prepared = self.run, changes.reading, None
         try:
-            delivered, urls = await self._send(changes)
             if run.tracks:
-                self._save(changes, delivered)
-        except SnapshotError as error:
-            reason, detail = error.reason, str(error)
-        except OSError as error:
-            reason, detail = Reason.STORE_FAILED, str(error)
-        else:
-            row = site_row(changes, delivered, urls, run.clock(), run.stopped, tracked=run.tracks)
+                prepared = self._prepare(changes)
+        except (SnapshotError, OSError) as error:
+            reason, detail = _fault(error)
+            row = unfinished_row(reading, reason, detail, run.clock(), run.stopped)
             return run.end(row, reading)
-        return run.end(unfinished_row(reading, reason, detail, run.clock(), run.stopped), reading)
+        fault = None
+        try:
+            await self._send(changes)
+            if prepared is not None:
+                run.settle(prepared, changes, changes.delivered)
+        except (SnapshotError, OSError) as error:
+            fault = _fault(error)
+        row = site_row(changes, run.clock(), run.stopped, tracked=run.tracks)
+        if fault is not None:
+            row.status, row.errorType, row.error = Status.PARTIAL, fault[0], sentence(*fault)
+        return run.end(row, reading)
 
-    async def _send(self, changes: SiteChanges) -> tuple[int, int]:
-        """Send changes, then url rows: how many of each were delivered."""
-        run, total, delivered = self.run, len(changes.plan), 0
-        while run.tracks and delivered < total and not run.stopped:
-            rows = changes.rows(delivered, min(delivered + CHUNK, total))
+    def _prepare(self, changes: SiteChanges) -> Prepared:
+        """Store the new segments and, when there are rows to deliver, the prepared record."""
+        run, name = self.run, site_name(changes.reading.target.key)
+        segments = SiteSegments(run.snapshots, name)
+        prepared, stored = prepare(changes, run.run_id, segments, urls_found(changes))
+        for segment, data in stored.items():
+            run.snapshots.put_segment(name, segment, data)
+        if len(changes.plan):
+            run.keep_prepared(name, prepared, self.sink.position())
+        return prepared
+
+    async def _send(self, changes: SiteChanges) -> None:
+        """Send changes, then url rows; counts in `changes` how many of each were delivered."""
+        run, total = self.run, len(changes.plan)
+        while run.tracks and changes.delivered < total and not run.stopped:
+            rows = changes.rows(changes.delivered, min(changes.delivered + CHUNK, total))
             accepted = await self._chunk(rows)
-            delivered += accepted
+            changes.delivered += accepted
             if accepted < len(rows):
-                return delivered, 0
-        urls = 0
-        if run.options.output_mode == "changes_only" or delivered < total:
-            return delivered, urls
-        segments = SiteSegments(run.store, site_name(changes.reading.target.key))
+                return
+        if run.options.output_mode == "changes_only" or changes.delivered < total:
+            return
+        segments = SiteSegments(run.snapshots, site_name(changes.reading.target.key))
         for page in url_rows(changes, segments, run.policy(), run.clock(), CHUNK):
             most = run.options.max_urls
             rest = page[: most - run.urls_pushed] if most else page
@@ -81,13 +101,12 @@ class DeliverPipeline:
                 changes.url_rows_cut = True
                 break
             accepted = await self._chunk(rest)
-            urls += accepted
+            changes.delivered_urls += accepted
             run.urls_pushed += accepted
             if accepted < len(page):
                 changes.max_rows = accepted == len(rest)
                 changes.url_rows_cut = not changes.max_rows
                 break
-        return delivered, urls
 
     async def _chunk(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
         accepted = await self.sink.deliver(rows)
@@ -95,14 +114,7 @@ class DeliverPipeline:
             self.run.stop(self.sink.full)
         return accepted
 
-    def _save(self, changes: SiteChanges, delivered: int) -> None:
-        """Store what the commit needs; it follows when the rows are durable [D3]."""
-        run, key = self.run, changes.reading.target.key
-        segments = SiteSegments(run.store, site_name(key))
-        commit = advance(changes, delivered, run.run_id, segments, urls_found(changes))
-        for name, data in commit.segments.items():
-            run.store.put_segment(site_name(key), name, data)
-        previous = changes.previous.manifest if changes.previous else None
-        run.ledger.append(PendingCommit(key, commit.manifest, previous))
-        if self.sink.durable:
-            run.commit()
+
+def _fault(error: SnapshotError | OSError) -> tuple[Reason, str]:
+    reason = error.reason if isinstance(error, SnapshotError) else Reason.STORE_FAILED
+    return reason, str(error)

@@ -38,7 +38,7 @@ class DiffPipeline:
         reason, detail = self._obstacle(reading)
         if reason is None:
             try:
-                segments = SiteSegments(self.run.store, site_name(reading.target.key))
+                segments = SiteSegments(self.run.snapshots, site_name(reading.target.key))
                 return diff(reading.previous, reading, self.run.policy(), segments, reading.now)
             except SnapshotError as error:
                 reason, detail = error.reason, str(error)

@@ -6,10 +6,11 @@ import logging
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
 import scrapy
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, IgnoreRequest
 from w3lib.encoding import http_content_type_encoding
 
@@ -69,7 +70,12 @@ class SitemonSpider(scrapy.Spider):
         store = FolderStore(Path(settings["SITEMON_STATE"]), options.monitor)
         run_id = str(kwargs.get("_job") or new_run_id(clock()))
         allow_private = settings.getbool("SITEMON_ALLOW_PRIVATE")
-        spider.run = MonitorRun(options, store, run_id, clock, allow_private)
+        snapshots = store
+        if options.output_mode == "urls_only":
+            # Nothing is tracked: the columns of files that wait for their rows are put aside.
+            snapshots = FolderStore(Path(mkdtemp(prefix="sitemon-")), "spool")
+            crawler.signals.connect(snapshots.remove, signals.engine_stopped)
+        spider.run = MonitorRun(options, store, snapshots, run_id, clock, allow_private)
         contact = f"; {options.user_agent_contact}" if options.user_agent_contact else ""
         for name, value in {
             "USER_AGENT": f"sitemon/{__version__} (+https://pypi.org/project/sitemon{contact})",
@@ -84,7 +90,7 @@ class SitemonSpider(scrapy.Spider):
             settings.set("FEEDS", {rows.absolute().as_uri(): feed}, priority="spider")
         return spider
 
-    async def start(self) -> AsyncIterator[Request | SiteRow]:
+    async def start(self) -> AsyncIterator[Request | SiteReading | SiteRow]:
         """A request for each site's root, as places become free; a row for each refused input."""
         run = self.run
         for target in run.targets():
@@ -106,7 +112,8 @@ class SitemonSpider(scrapy.Spider):
                 run.give_back()
                 yield self._refuse(target.key, target.input, Reason.STORE_FAILED, str(error))
                 continue
-            yield self.request(reading, reading.begin())
+            node = reading.begin()
+            yield reading if node is None else self.request(reading, node)
 
     def _refuse(self, site: str, line: str, reason: Reason, detail: str | None) -> SiteRow:
         row = refused_row(site, line, reason, detail, self.run.clock(), self.run.stopped)

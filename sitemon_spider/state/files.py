@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -24,6 +25,7 @@ class FolderStore:
     def __init__(self, folder: Path, monitor: str) -> None:
         self.folder = folder / monitor
         self._written: dict[str, list[Path]] = {}
+        self._locks: dict[str, int] = {}
 
     def manifest(self, site: str) -> bytes | None:
         return _read(self._site(site) / "manifest.json")
@@ -56,6 +58,35 @@ class FolderStore:
         _write(kept, manifest, durable=True)
         _write(folder / "manifest.json", manifest, durable=True)
 
+    def prepared(self, site: str) -> bytes | None:
+        return _read(self._site(site) / "prepared.json")
+
+    def put_prepared(self, site: str, data: bytes | None) -> None:
+        path = self._site(site) / "prepared.json"
+        if data is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, data, durable=True)
+
+    def lock(self, site: str) -> bool:
+        """Take the site's lock; the system gives it back when the process dies, however it dies."""
+        folder = self.folder / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / site, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        self._locks[site] = handle
+        return True
+
+    def unlock(self, site: str) -> None:
+        handle = self._locks.pop(site, None)
+        if handle is not None:
+            os.close(handle)
+
     def prune(self, site: str, keep: set[int], segments: set[str]) -> None:
         folder = self._site(site)
         for number in self.generations(site):
@@ -75,7 +106,8 @@ class FolderStore:
     def forget(self, site: str) -> None:
         folder = self._site(site)
         # The manifest goes first: without it what is left is garbage, not half a snapshot.
-        (folder / "manifest.json").unlink(missing_ok=True)
+        for name in ("manifest.json", "prepared.json"):
+            (folder / name).unlink(missing_ok=True)
         for part in ("generations", "segments"):
             shutil.rmtree(folder / part, ignore_errors=True)
 
@@ -103,6 +135,10 @@ class FolderStore:
             )
             for old in newest_first[KEPT_RUNS:]:
                 shutil.rmtree(old, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove the whole folder (a spool's end)."""
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
 
     def _site(self, site: str) -> Path:
         return self.folder / "sites" / site

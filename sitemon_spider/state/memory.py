@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 @dataclass
 class _Site:
     manifest: bytes | None = None
+    prepared: bytes | None = None
     generations: dict[int, bytes] = field(default_factory=dict)
     segments: dict[str, bytes] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)
@@ -20,6 +21,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.sites: defaultdict[str, _Site] = defaultdict(_Site)
         self.records: dict[tuple[str, str], bytes] = {}
+        self.locked: set[str] = set()
 
     def manifest(self, site: str) -> bytes | None:
         return self.sites[site].manifest
@@ -43,6 +45,21 @@ class MemoryStore:
         self.sites[site].generations[generation] = manifest
         self.sites[site].manifest = manifest
 
+    def prepared(self, site: str) -> bytes | None:
+        return self.sites[site].prepared
+
+    def put_prepared(self, site: str, data: bytes | None) -> None:
+        self.sites[site].prepared = data
+
+    def lock(self, site: str) -> bool:
+        if site in self.locked:
+            return False
+        self.locked.add(site)
+        return True
+
+    def unlock(self, site: str) -> None:
+        self.locked.discard(site)
+
     def prune(self, site: str, keep: set[int], segments: set[str]) -> None:
         kept = self.sites[site]
         kept.generations = {n: data for n, data in kept.generations.items() if n in keep}
@@ -53,7 +70,8 @@ class MemoryStore:
 
     def forget(self, site: str) -> None:
         kept = self.sites[site]
-        kept.manifest, kept.generations, kept.segments = None, {}, {}
+        kept.manifest = kept.prepared = None
+        kept.generations, kept.segments = {}, {}
 
     def append_history(self, site: str, line: str) -> None:
         self.sites[site].history.append(line)

@@ -33,6 +33,18 @@ class StateStore(Protocol):
     def commit(self, site: str, generation: int, manifest: bytes) -> None:
         """Make this manifest the site's snapshot, at once and durably."""
 
+    def prepared(self, site: str) -> bytes | None:
+        """The bytes of the prepared record of a delivery that was not committed, or None."""
+
+    def put_prepared(self, site: str, data: bytes | None) -> None:
+        """Store the prepared record durably, or drop it (None)."""
+
+    def lock(self, site: str) -> bool:
+        """Take the site for this run; False when another run has it [D6]."""
+
+    def unlock(self, site: str) -> None:
+        """Give the site back."""
+
     def prune(self, site: str, keep: set[int], segments: set[str]) -> None:
         """Drop kept generations and segments other than these."""
 

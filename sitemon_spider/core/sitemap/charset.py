@@ -75,7 +75,7 @@ def _without_mark(data: bytes) -> str | None:
 
 
 def _begin(data: bytes) -> tuple[bytes, bool]:
-    """Drop blanks and marks of UTF-8 in any order [B11, B20]; and whether there was a mark."""
+    """Drop blanks and marks of UTF-8 in any order; and whether there was a mark."""
     is_marked = False
     while True:
         data = data.lstrip(_BLANKS)

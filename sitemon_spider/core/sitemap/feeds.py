@@ -78,18 +78,22 @@ class FeedElements:
             depth += 1
             if depth > MAX_DEPTH:
                 raise TooDeepError(parser.CurrentByteIndex)
-            if depth > fields >= 0:
-                spoilt = True
-                return
             local = self._name(name)
-            if local == entry_name:
-                if depth == fields:
-                    rows.lost += 1
-                    notes["entry_unclosed"] += 1
-                values.clear()
-                fields = depth + 1
-            elif depth != fields:
-                self.open += local in _ROOTS
+            begins = local == entry_name or local in _ROOTS
+            if fields >= 0 and begins and (depth == fields or (field and depth == fields + 1)):
+                # A closing tag is missing before it: nobody can say what belongs to the open item.
+                rows.lost += 1
+                notes["entry_unclosed"] += 1
+                fields, field = -1, ""
+                parser.CharacterDataHandler = None
+            if fields < 0:
+                if local == entry_name:
+                    values.clear()
+                    fields = depth + 1
+                else:
+                    self.open += local in _ROOTS
+            elif depth > fields:
+                spoilt = True
             elif self._kind is Kind.ATOM and local == "link":
                 _take_link(dict(zip(attributes[::2], attributes[1::2], strict=True)), values)
             elif local in text_fields and not _says_no_link(local, attributes):

@@ -38,7 +38,7 @@ _CHALLENGE: Final = re.compile(
 _CAPTCHA: Final = re.compile(rb"captcha", re.IGNORECASE)
 _PASSWORD: Final = re.compile(rb"""\btype\s{0,9}=\s{0,9}["']?password""", re.IGNORECASE)
 _APPLICATION: Final = re.compile(
-    # The shell of an application may load a CAPTCHA for its forms: that challenges nobody [B06].
+    # The shell of an application may load a CAPTCHA for its forms: that challenges nobody.
     rb"""\bid\s{0,9}=\s{0,9}["']?(?:app|root|__next|__nuxt|___gatsby)["'\s>]""",
     re.IGNORECASE,
 )

@@ -105,17 +105,20 @@ class SitemapElements:
                     text.clear()
                     parser.CharacterDataHandler = add_text
                     return
-                if tag < ENTRY:
+                if tag < ROOT:
                     is_news = is_news or tag == NEWS_ITEM
                     return
-                # The entry before has no closing tag: nobody can say what belongs to it.
-                rows.lost += 1
-                notes["entry_unclosed"] += 1
             elif fields < 0:
                 tag = tag_of[name]
             else:
-                tag = OTHER
                 spoilt = True
+                tag = tag_of[name] if field and depth == fields + 1 else OTHER
+            if fields >= 0 and ROOT <= tag <= CHILD:
+                # A closing tag is missing before it: nobody can say what belongs to the open entry.
+                rows.lost += 1
+                notes["entry_unclosed"] += 1
+                fields, field = -1, OTHER
+                parser.CharacterDataHandler = None
             if depth > MAX_DEPTH:
                 raise TooDeepError(parser.CurrentByteIndex)
             if ENTRY <= tag <= CHILD:

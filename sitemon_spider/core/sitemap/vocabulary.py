@@ -18,11 +18,11 @@ _NEWS: Final = re.compile(
     r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-news/0\.9/?\s*", re.IGNORECASE
 )
 
-# What an element is to the reader. Plain integers in this order, fields last and entries before
-# them: a large file has half a million of them compared.
+# What an element is to the reader. Plain integers, and in this order, because a large file has
+# half a million of them compared: fields last, before them what may hold entries or is one.
 OTHER: Final = 0  # skipped with all that it holds
-ROOT: Final = 1  # holds entries
-NEWS_ITEM: Final = 2
+NEWS_ITEM: Final = 1
+ROOT: Final = 2  # holds entries
 ENTRY: Final = 3  # lists a URL
 CHILD: Final = 4  # lists a further sitemap file
 LOC: Final = 5
