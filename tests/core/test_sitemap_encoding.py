@@ -87,7 +87,9 @@ def test_the_transport_decides_before_the_document():
     assert locs(data, "windows-1251") == ["https://e.com/новости"]
 
 
-@pytest.mark.parametrize("declared", ["UTF-8", "utf-8", "us-ascii", "nonsense", "hex", "rot13", None])
+@pytest.mark.parametrize(
+    "declared", ["UTF-8", "utf-8", "us-ascii", "nonsense", "hex", "rot13", None]
+)
 def test_bytes_that_are_no_utf_8_are_windows_1252_with_a_note(declared):
     data = urlset("https://e.com/caf\u00e9\u2019s", declared).encode("windows-1252")
     parsed = parse_sitemap(data)
@@ -151,7 +153,9 @@ def test_blanks_before_utf_16_are_skipped_too():
 
 def test_half_a_character_of_utf_16_costs_its_own_entry_only():
     good = urlset(CAFE).encode("utf-16-le")
-    bad = good.replace("<url>".encode("utf-16-le"), "<url><loc>!</loc></url><url>".encode("utf-16-le"))
+    bad = good.replace(
+        "<url>".encode("utf-16-le"), "<url><loc>!</loc></url><url>".encode("utf-16-le")
+    )
     parsed = parse_sitemap(codecs.BOM_UTF16_LE + bad.replace(b"!\0", b"\0\xd8"))
     assert parsed.locs.to_pylist() == [CAFE]
     assert parsed.notes["control_character"] == 1

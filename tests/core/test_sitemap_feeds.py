@@ -152,7 +152,10 @@ def test_an_empty_feed_is_a_whole_file_of_no_urls():
 
 DAMAGED = [
     ("rss", rss("<link>a</link></item><item><link>{}</link></item><item><link>c</link>")),
-    ("atom", atom('<link href="a"/></entry><entry><link href="{}"/></entry><entry><link href="c"/>')),
+    (
+        "atom",
+        atom('<link href="a"/></entry><entry><link href="{}"/></entry><entry><link href="c"/>'),
+    ),
 ]
 
 

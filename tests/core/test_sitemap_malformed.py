@@ -72,7 +72,9 @@ def test_two_locs_are_noted():
 
 @pytest.mark.parametrize("empty", ["<loc></loc>", "<loc/>", "<loc> \n\u200b</loc>", ""])
 def test_an_entry_without_a_loc_is_skipped_and_its_lastmod_with_it(empty):
-    parsed = read(f"{HEAD}{A}<url>{empty}<lastmod>1999</lastmod></url><url><loc>c</loc></url>{TAIL}")
+    parsed = read(
+        f"{HEAD}{A}<url>{empty}<lastmod>1999</lastmod></url><url><loc>c</loc></url>{TAIL}"
+    )
     assert parsed.locs.to_pylist() == ["https://e.com/a", "c"]
     assert parsed.lastmods.to_pylist() == ["2026-01-01", None]
     assert (parsed.cut, parsed.notes) == (None, {"entry_without_loc": 1})
@@ -314,7 +316,10 @@ def test_many_damaged_entries_are_many_errors(entry, note):
 
 
 def test_a_damaged_entry_keeps_its_prefix_in_force():
-    head, entry = f'<s:urlset xmlns:s="{SITEMAP}">', "<s:url><s:loc>https://e.com/{}</s:loc></s:url>"
+    head, entry = (
+        f'<s:urlset xmlns:s="{SITEMAP}">',
+        "<s:url><s:loc>https://e.com/{}</s:loc></s:url>",
+    )
     text = head + entry.format("a") + entry.format("\x01") + entry.format("b") + "</s:urlset>"
     assert paths(text) == ["a", "b"]
 
@@ -347,7 +352,9 @@ def test_a_root_tag_that_is_not_well_formed_costs_nothing(root):
     assert read(text).cut is None
 
 
-@pytest.mark.parametrize("declaration", ['<?xml version="1.0">', "<?xml?>", '<? xml version="1.0"?>'])
+@pytest.mark.parametrize(
+    "declaration", ['<?xml version="1.0">', "<?xml?>", '<? xml version="1.0"?>']
+)
 def test_a_wrong_declaration_costs_nothing(declaration):
     assert paths(f"{declaration}\n<urlset>{A}{B}{TAIL}") == ["a", "b"]
 

@@ -72,7 +72,9 @@ def test_entries_in_a_foreign_namespace_are_none():
 def test_a_prefix_that_nobody_declared_is_read_and_noted():
     text = "<s:urlset><s:url><s:loc>https://e.com/</s:loc></s:url></s:urlset>"
     assert rows(text) == [("https://e.com/", None)]
-    image = "<urlset><url><loc>https://e.com/</loc><image:image><image:loc>https://i.com/</image:loc>"
+    image = (
+        "<urlset><url><loc>https://e.com/</loc><image:image><image:loc>https://i.com/</image:loc>"
+    )
     text = f"{image}</image:image></url></urlset>"
     assert rows(text) == [("https://e.com/", None)]
     assert parse_sitemap(text.encode()).notes == {"prefix_undeclared": 1}
@@ -126,7 +128,9 @@ def test_a_file_of_both_entries_gives_both(root):
 
 def test_a_root_that_holds_only_the_other_entries_is_of_their_kind():
     assert parse_sitemap(b"<urlset><sitemap><loc>a</loc></sitemap></urlset>").kind is Kind.INDEX
-    assert parse_sitemap(b"<sitemapindex><url><loc>a</loc></url></sitemapindex>").kind is Kind.URLSET
+    assert (
+        parse_sitemap(b"<sitemapindex><url><loc>a</loc></url></sitemapindex>").kind is Kind.URLSET
+    )
 
 
 def test_children_keep_their_order_and_their_duplicates():
@@ -139,7 +143,9 @@ def news(count: int, others: int, namespace: str = NEWS) -> bytes:
     item = "<news:news><news:title>a</news:title></news:news>"
     entries = [f"<url><loc>https://e.com/n{n}</loc>{item}</url>" for n in range(count)]
     entries += [f"<url><loc>https://e.com/{n}</loc></url>" for n in range(others)]
-    return f'<urlset xmlns="{SITEMAP}" xmlns:news="{namespace}">{"".join(entries)}</urlset>'.encode()
+    return (
+        f'<urlset xmlns="{SITEMAP}" xmlns:news="{namespace}">{"".join(entries)}</urlset>'.encode()
+    )
 
 
 @pytest.mark.parametrize(

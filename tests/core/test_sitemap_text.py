@@ -41,7 +41,9 @@ def test_a_text_lists_one_url_a_line(text, notes, case, encoding):
     assert {n: c for n, c in parsed.notes.items() if n != "charset_wide"} == notes, case
 
 
-@pytest.mark.parametrize("line", ["https://e.com/caf\u00e9", "https://e.com/a b", "https://e.com/&"])
+@pytest.mark.parametrize(
+    "line", ["https://e.com/caf\u00e9", "https://e.com/a b", "https://e.com/&"]
+)
 def test_a_line_is_taken_as_it_is(line):
     assert parse_sitemap(f"{line}\n".encode()).locs.to_pylist() == [line]
 

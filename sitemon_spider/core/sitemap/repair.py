@@ -32,7 +32,7 @@ _HTML_ENTITIES: Final = {
 }
 _KEPT: Final = b"\xff"  # stands for the ampersand of an entity; no byte of UTF-8
 _MAX_AMPERSANDS: Final = 1_000_000  # twenty in each URL: an honest file has fewer
-_PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 18
 
 _MAX_FAULTS: Final = 50_000  # as many as a file may have entries; each costs a new parser
 _TAG: Final = re.compile(rb"""<((?:[^<>"'/]|"[^<"]*+"|'[^<']*+')*+)/?>""")

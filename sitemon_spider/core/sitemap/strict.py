@@ -178,14 +178,21 @@ def new_parser() -> expat.XMLParserType:
 def feed(parser: expat.XMLParserType, data: bytes, start: int, fed: int = 0) -> Fault | None:
     """Feed data from `start` to its end; the first fault, None when it merely ends, whole or not.
 
-    `fed` is the number of bytes the parser was given before.
+    `fed` is the number of bytes the parser was given before. The parser is of no use afterwards.
     """
-    view = memoryview(data)
-    base = start - fed
-    for at in range(start, len(data), _CHUNK):
+    try:
+        return _fault(parser, memoryview(data), start, start - fed)
+    finally:
+        # Parser and callbacks know each other; without this each pair waits for the collector.
+        parser.StartElementHandler = parser.EndElementHandler = None
+        parser.CharacterDataHandler = None
+
+
+def _fault(parser: expat.XMLParserType, view: memoryview, start: int, base: int) -> Fault | None:
+    for at in range(start, len(view), _CHUNK):
         end = at + _CHUNK
         try:
-            parser.Parse(view[at:end], end >= len(data))
+            parser.Parse(view[at:end], end >= len(view))
         except expat.ExpatError as error:
             if error.code in _AT_THE_END:
                 return None
