@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup crawl demo test lint types format docs clean
+.PHONY: help setup crawl demo test crash lint types format docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: $(READY) ## serve a small changing site on loopback, crawl it twice, show 
 
 test: $(READY) ## run the tests (ARGS=… for pytest)
 	$(BIN)/pytest $(ARGS)
+
+crash: $(READY) ## kill N runs at random (SEED=…): nothing may be lost or told twice
+	$(BIN)/python -m tests.crash $(or $(N),100) $(or $(SEED),1)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -1,9 +1,9 @@
 """The crash campaign: `python -m tests.crash N SEED` kills N runs at random, and nothing is lost.
 
-An episode is one site that changes day by day. Its runs are real processes over real HTTP; some are
-killed (SIGKILL or SIGTERM) at a random instant or at the n-th step of the store or of the sink, some
-meet a failing disk. After each death the next run goes on from what is left. At the end all rows
-that count, replayed onto the baseline, must give what the site lists:
+An episode is one site that changes day by day. Its runs are real processes over real HTTP; some
+are killed (SIGKILL or SIGTERM) at a random instant or at the n-th step of the store or of the sink,
+some meet a failing disk. After each death the next run goes on from what is left. At the end all
+rows that count, replayed onto the baseline, must give what the site lists:
 
 * `feed`: rows go to a feed; those of a run count when its snapshot was committed [D3] [D5];
 * `ledger`: rows go to a sink that can answer for them; every row counts, and none may come twice.
@@ -257,9 +257,13 @@ def hash_of(path: str) -> int:
     return sum(path.encode())
 
 
-def campaign(kills: int, seed: int, report: Callable[[str], None] = print) -> tuple[int, int]:
-    """Run episodes until so many runs were killed: (kills, runs). Raises on the first lost row."""
-    home = ROOT / ".crash" / str(seed)
+def campaign(
+    kills: int, seed: int, home: Path, report: Callable[[str], None] = print
+) -> tuple[int, int]:
+    """Run episodes until so many runs were killed: (kills, runs). Raises on the first lost row.
+
+    `home` keeps the note of finished episodes.
+    """
     home.mkdir(parents=True, exist_ok=True)
     done = home / "done.jsonl"
     finished = read_rows(done)
@@ -277,4 +281,4 @@ def campaign(kills: int, seed: int, report: Callable[[str], None] = print) -> tu
 
 
 if __name__ == "__main__":
-    campaign(int(sys.argv[1]), int(sys.argv[2]))
+    campaign(int(sys.argv[1]), int(sys.argv[2]), ROOT / ".crash" / sys.argv[2])

@@ -103,13 +103,17 @@ def test_the_sample_text_file():
     ("feed", "kind"),
     [
         (
-            "<rss version='2.0'><channel><item><link>http://e.com/</link><pubDate>"
-            "Sun, 19 May 2002 15:21:36 GMT</pubDate></item></channel></rss>",
+            (
+                "<rss version='2.0'><channel><item><link>http://e.com/</link><pubDate>"
+                "Sun, 19 May 2002 15:21:36 GMT</pubDate></item></channel></rss>"
+            ),
             Kind.RSS,
         ),
         (
-            "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='http://e.com/'/>"
-            "<updated>2003-12-13T18:30:02Z</updated></entry></feed>",
+            (
+                "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='http://e.com/'/>"
+                "<updated>2003-12-13T18:30:02Z</updated></entry></feed>"
+            ),
             Kind.ATOM,
         ),
     ],

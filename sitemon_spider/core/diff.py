@@ -66,6 +66,7 @@ def diff(
     an empty frontier, and where both find their segments. Leaves: the ordered changes to tell,
     what waits, and what the next snapshot needs. Raises SnapshotError.
     """
+    reading.keep_filtered()
     known = None if reading.rebaseline else previous
     entries = next_entries(previous, reading, now)
     sides = None

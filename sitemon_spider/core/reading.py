@@ -325,6 +325,22 @@ class SiteReading:
     def _entry(self, address: str) -> FileEntry | None:
         return self.previous.files.get(address) if self.previous else None
 
+    def keep_filtered(self) -> None:
+        """Keep the stored files that a filter leaves out, though nothing lists them now [C13].
+
+        Filters judge addresses, so what they hide is not gone when an index drops it.
+        """
+        if self.previous is None or (self.limits.include is None and self.limits.exclude is None):
+            return
+        roots = {self._address(root.url, root.url) for root in self.previous.manifest.roots}
+        for address, entry in self.previous.files.items():
+            include = None if address in roots else self.limits.include
+            left_out = not keeps(address, include, self.limits.exclude)
+            if left_out and not entry.gone and address not in self.nodes:
+                node = Node(address, entry.url, 0 if address in roots else 1, "robots.txt")
+                self.nodes[address] = node
+                self._leave_out(node, Reason.FILTERED)
+
     # --- verdicts -------------------------------------------------------------------------------
 
     def absorb(self, file: SitemapFile) -> bool:

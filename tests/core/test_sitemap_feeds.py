@@ -104,8 +104,10 @@ ENTRIES = [
     ('<link rel="self" href="x"/><link href="a"/><link rel="enclosure" href="y"/>', ("a", None)),
     ('<link rel="http://www.iana.org/assignments/relation/alternate" href="a"/>', ("a", None)),
     (
-        '<link rel="alternate" type="application/json" href="x"/>'
-        '<link rel="alternate" type="text/html" href="a"/>',
+        (
+            '<link rel="alternate" type="application/json" href="x"/>'
+            '<link rel="alternate" type="text/html" href="a"/>'
+        ),
         ("a", None),
     ),
     ('<link rel="alternate" type="application/json" href="x"/>', ("x", None)),

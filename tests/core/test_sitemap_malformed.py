@@ -1,4 +1,4 @@
-"""Sitemap files that are not as they should be: what is still trusted, and what is said about it."""
+"""Sitemap files that are not as they should be: what is trusted still, and what is said of it."""
 
 from __future__ import annotations
 
@@ -404,9 +404,9 @@ def test_the_second_reading_of_a_well_formed_document_is_the_first(text):
     assert (again.children, again.notes) == (strict.children, strict.notes)
 
 
-@given(documents, st.data())
-def test_no_damage_invents_a_url(text, data):
-    """Whatever bytes are lost or added, each URL read is one that the text holds."""
+@given(st.data())
+def test_no_damage_invents_a_url_or_loses_one_in_silence(data):
+    """[G]: whatever bytes are lost or put in, each URL read is one that the text holds whole."""
     honest = [f"https://e.com/{n:04}/end" for n in range(12)]
     text = HEAD + "".join(f"<url><loc>{loc}</loc></url>" for loc in honest) + TAIL
     start = data.draw(st.integers(len(HEAD), len(text)))
@@ -414,8 +414,8 @@ def test_no_damage_invents_a_url(text, data):
     put = data.draw(st.sampled_from(["", "<", "&", "\x01", "</url>", "<url>", "]]>", "<!--", '"']))
     damaged = text[:start] + put + text[end:]
     parsed = read(damaged)
-    lost = [loc for loc in honest if loc not in parsed.locs.to_pylist()]
     for loc in parsed.locs.to_pylist():
-        assert f"<loc>{loc.replace('&', '')}</loc>" in damaged.replace("&", "").replace("]]>", "")
-    if lost and parsed.cut is None:
-        assert all(f"<loc>{loc}</loc></url>" not in damaged for loc in lost)
+        assert f"<loc>{loc}</loc>" in damaged.replace("<!--", "").replace("]]>", "")
+    if parsed.cut is None and not parsed.notes["loc_repeated"]:
+        for loc in set(honest) - set(parsed.locs.to_pylist()):
+            assert f"<loc>{loc}</loc></url>" not in damaged

@@ -83,8 +83,10 @@ def test_a_prefix_that_nobody_declared_is_read_and_noted():
 FOREIGN_LOCS = [
     f'<image:image xmlns:image="{IMAGE}"><image:loc>https://i.com/</image:loc></image:image>',
     f'<image xmlns="{IMAGE}"><loc>https://i.com/</loc></image>',
-    f'<video:video xmlns:video="{VIDEO}"><video:content_loc>https://v.com/</video:content_loc>'
-    "</video:video>",
+    (
+        f'<video:video xmlns:video="{VIDEO}"><video:content_loc>https://v.com/</video:content_loc>'
+        "</video:video>"
+    ),
     f'<video xmlns="{VIDEO}"><loc>https://v.com/</loc><lastmod>2001</lastmod></video>',
     f'<image:loc xmlns:image="{IMAGE}">https://i.com/</image:loc>',
     f'<loc xmlns="{IMAGE}">https://i.com/</loc><lastmod xmlns="urn:x">2001</lastmod>',

@@ -38,8 +38,10 @@ CASES = [
     (Reason.CAPTCHA, "<html><p>Checking your browser before accessing e.com</p></html>"),
     (
         Reason.HTML_PAGE,
-        "<!doctype html><script src='https://www.google.com/recaptcha/api.js'></script>"
-        "<div id='root'></div>",
+        (
+            "<!doctype html><script src='https://www.google.com/recaptcha/api.js'></script>"
+            "<div id='root'></div>"
+        ),
     ),
     (Reason.NOT_A_SITEMAP, "<Error><Code>AccessDenied</Code><HostId>x</HostId></Error>"),
     (Reason.NOT_A_SITEMAP, '<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>'),
