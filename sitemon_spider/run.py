@@ -20,9 +20,15 @@ from sitemon_spider.core.diff import Policy
 from sitemon_spider.core.filters import Pattern
 from sitemon_spider.core.prepared import from_record, to_record
 from sitemon_spider.core.reading import Limits, SiteReading
-from sitemon_spider.core.reasons import Baseline, Reason, Stage, StopReason
+from sitemon_spider.core.reasons import Baseline, Reason, Stage, Status, StopReason
 from sitemon_spider.core.records import HostFacts, SiteEnd, Skipped
-from sitemon_spider.core.snapshot import KEPT_GENERATIONS, Manifest, Snapshot, SnapshotError
+from sitemon_spider.core.snapshot import (
+    KEPT_GENERATIONS,
+    Manifest,
+    Snapshot,
+    SnapshotError,
+    generation_of,
+)
 from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
 
 if TYPE_CHECKING:
@@ -198,6 +204,7 @@ class MonitorRun:
 
     def keep_prepared(self, name: str, prepared: Prepared, position: dict[str, Any] | None) -> None:
         """Make a delivery recoverable before its first row goes out [D2]."""
+        self._unchanged_since(name, prepared.manifest.generation - 1)
         record, stored = to_record(prepared, position)
         for segment, data in stored.items():
             self.snapshots.put_segment(name, segment, data)
@@ -226,7 +233,7 @@ class MonitorRun:
                 self.skip(Skipped(url, row.site, Stage.SITEMAP, reason, detail))
         if self.readings.pop(reading.target.key, None) is not None:
             self._places.release()
-        logger.info("%s", site_line(row))
+        log_site(row)
         return row
 
     def skip(self, skipped: Skipped) -> None:
@@ -254,8 +261,16 @@ class MonitorRun:
             self._commit(self.ledger[0])
             del self.ledger[0]
 
+    def _unchanged_since(self, name: str, generation: int) -> None:
+        """Make sure that the snapshot compared with is still the site's [D6]. Raises OSError."""
+        current = generation_of(self.snapshots.manifest(name))
+        if current != generation:
+            msg = f"the snapshot is of generation {current}, not {generation}, by now"
+            raise OSError(msg)
+
     def _commit(self, pending: PendingCommit) -> None:
         name, manifest = site_name(pending.key), pending.manifest
+        self._unchanged_since(name, pending.previous.generation if pending.previous else 0)
         self.snapshots.sync(name)
         self.snapshots.commit(name, manifest.generation, manifest.to_json())
         self.snapshots.put_prepared(name, None)
@@ -292,6 +307,12 @@ class MonitorRun:
         return self.hosts.setdefault(origin, HostFacts())
 
 
+def log_site(row: SiteRow) -> None:
+    """One line a site; a failed one is a warning, so that `-L WARNING` shows what needs a look."""
+    level = logging.WARNING if row.status == Status.FAILED else logging.INFO
+    logger.log(level, "%s", site_line(row))
+
+
 def site_line(row: SiteRow) -> str:
     """A site's result in one line; what a site sends cannot leave the line [S3]."""
     parts = [f"{row.site!r}: {row.status}"]
@@ -306,6 +327,10 @@ def site_line(row: SiteRow) -> str:
     held = row.removalsHeld + row.removalsWithheld
     if held:
         parts.append(f"{held:,} removals held back")
+    if row.sitemapsFailed:
+        parts.append(f"{row.sitemapsFailed:,} files not read")
+    if row.lastmodUniform:
+        parts.append("site-wide lastmods ignored")
     if row.stopReason:
         parts.append(f"stopped: {row.stopReason}")
     if row.error:

@@ -14,6 +14,9 @@ SITEMON_PORTS = [80, 443]  # the ports that may be contacted
 SITEMON_NOW = None  # an ISO moment that pins the run's clock (tests, replays)
 SITEMON_SINK = "sitemon_spider.delivery.items.ItemSink"  # where rows go
 SITEMON_FIRST_BACKOFF = 1.0  # seconds before the first retry
+# Levels of single loggers: a line a site and where the rows are, not how Scrapy is composed.
+# `-L DEBUG` lifts them all, `-s SITEMON_LOG_LEVELS={}` gives Scrapy's own INFO lines back.
+SITEMON_LOG_LEVELS = {"scrapy": "WARNING", "scrapy.extensions.feedexport": "INFO"}
 
 # --- safety ------------------------------------------------------------------------------------
 TWISTED_DNS_RESOLVER = "sitemon_spider.resolver.PublicResolver"
@@ -99,4 +102,5 @@ FEED_EXPORT_ENCODING = "utf-8"
 FEED_STORE_EMPTY = True
 FEED_EXPORTERS = {"csv": "sitemon_spider.delivery.csv.SafeCsvExporter"}
 LOG_LEVEL = "INFO"
+LOG_VERSIONS: list[str] = []  # `scrapy version -v` tells them
 LOG_FORMATTER = "sitemon_spider.extensions.logging.QuietLogFormatter"

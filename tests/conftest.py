@@ -10,8 +10,10 @@ from hypothesis import settings
 
 from tests.crawl import Monitor
 
-# A busy machine must not fail a property by its pace.
-settings.register_profile("steady", deadline=None)
+# A busy machine must not fail a property by its pace, nor chance a commit that did no harm.
+settings.register_profile("steady", deadline=None, derandomize=True)
+# For hunting: pytest --hypothesis-profile=long tests/core/test_tracking_machine.py
+settings.register_profile("long", deadline=None, max_examples=10_000, print_blob=True)
 settings.load_profile("steady")
 
 

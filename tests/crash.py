@@ -89,8 +89,17 @@ def break_step(plan: dict[str, Any]) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         calls[0] += 1
         mine = calls[0] == plan["nth"]
-        if mine and plan["how"] == "full":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if mine and plan["how"] in {"full", "faulty"}:
+            code = errno.ENOSPC if plan["how"] == "full" else errno.EIO
+            raise OSError(code, os.strerror(code))
+        if mine and plan["how"] == "torn":
+            store, site, name, data = args
+            whole(store, site, name, data[: len(data) // 2])
+            die()
+        if mine and plan["how"] == "stale":
+            store, site = args
+            older = store.generations(site)[:-1]
+            return store.generation(site, older[-1]) if older else None
         if mine and plan["how"] == "before":
             die()
         result = whole(*args, **kwargs)
@@ -220,8 +229,12 @@ class Episode:
         if choose.random() < 0.4:
             return None
         steps = [*STEPS, *(["deliver"] * 3 if self.sink == "ledger" else [])]
-        how = choose.choice(["before", "after", "full"])
+        how = choose.choice(["before", "after", "full", "faulty"])
         step = choose.choice(steps)
+        if choose.random() < 0.1:
+            return {"step": "put_segment", "nth": choose.randrange(1, 4), "how": "torn"}
+        if choose.random() < 0.1:
+            return {"step": "manifest", "nth": 1, "how": "stale"}
         if step == "deliver":
             how = choose.choice(["before", "after"])
         return {"step": step, "nth": choose.randrange(1, 8 if step == "deliver" else 4), "how": how}

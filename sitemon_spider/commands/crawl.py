@@ -8,6 +8,7 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
 from sitemon_spider.core.reasons import Status
+from sitemon_spider.extensions.logging import set_log_levels
 from sitemon_spider.options import InputError, Options
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ class Command(CrawlCommand):
             Options.from_arguments(opts.spargs)
         except InputError as error:
             raise UsageError(str(error), print_help=False) from None
+        assert self.settings is not None
         assert self.crawler_process is not None
+        set_log_levels(self.settings)
         crawler = self._create_crawler(args[0])
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()

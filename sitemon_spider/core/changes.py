@@ -93,7 +93,8 @@ class SiteChanges:
     """What one reading changed (ARCHITECTURE §3, stage 7).
 
     `known` is the snapshot compared with (None: a new baseline), `plan` the changes asked for,
-    `waiting` the keys of told URLs that wait or are remembered, by reason (`Owed`).
+    `waiting` the keys of told URLs that wait or are remembered, by reason (`Owed`). `collisions`
+    counts changes that were not told because told and read are two URLs of one key.
     """
 
     reading: SiteReading
@@ -114,6 +115,7 @@ class SiteChanges:
     removals_detected: bool = False
     lastmod_uniform: bool = False
     shuffled: bool = False
+    collisions: int = 0
     learnt: int = 0
     filtered: int = 0
     filtered_urls: int = 0

@@ -175,10 +175,10 @@ class _Comparison:
         told, read = self._compared(both)
         if not self.policy.detect_lastmod_changes:
             return told.take(np.empty(0, np.intp)), read.take(np.empty(0, np.intp))
-        apart = differs(told.moments, read.moments)
-        keep = finer(told.moments, read.moments)
-        self.result.finer = (told.take(np.flatnonzero(keep)), read.take(np.flatnonzero(keep)))
-        candidates = np.flatnonzero(apart)
+        told, read = self._one_url(told, read)
+        keep = np.flatnonzero(self._stays(told, read))
+        self.result.finer = (told.take(keep), read.take(keep))
+        candidates = np.flatnonzero(differs(told.moments, read.moments))
         told, read = told.take(candidates), read.take(candidates)
         if not self.policy.ignore_site_wide_stamps or not len(read):
             return told, read
@@ -187,6 +187,27 @@ class _Comparison:
         )
         self.result.lastmod_uniform = bool(suppressed.any())
         return told.take(np.flatnonzero(~suppressed)), read.take(np.flatnonzero(~suppressed))
+
+    def _one_url(self, told: Side, read: Side) -> tuple[Side, Side]:
+        """The pairs that matter, without those of two URLs whose keys collide (ARCHITECTURE §4)."""
+        rows = differs(told.moments, read.moments) | finer(told.moments, read.moments)
+        told, read = told.take(np.flatnonzero(rows)), read.take(np.flatnonzero(rows))
+        same = self.sides.same_urls(told, read)
+        self.result.collisions = int((~same).sum())
+        return told.take(np.flatnonzero(same)), read.take(np.flatnonzero(same))
+
+    def _stays(self, told: Side, read: Side) -> npt.NDArray[np.bool_]:
+        """Where the finer told text goes on being compared with, in place of the read one [C4].
+
+        Only where its listing remains the latest whichever of the URL's other listings go [C3].
+        """
+        stays = finer(told.moments, read.moments)
+        others = self.sides.read.take(_rows(self.sides.read, read.keys))
+        at = np.searchsorted(read.keys, others.keys)
+        least = np.minimum(latest_order(told.moments), latest_order(read.moments))
+        later = (others.files != read.files[at]) & (latest_order(others.moments) > least[at])
+        stays[at[later]] = False
+        return stays
 
     def _compared(self, both: Keys) -> tuple[Side, Side]:
         """For each URL the latest told and the latest read listing, of common files only [C3]."""

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemon_spider.core.columns import NOTHING, Listing, concat_listings, latest_rows
 from sitemon_spider.core.lastmod import Moments, differs, moments
 from sitemon_spider.core.snapshot import NOTHING_OWED, READER, Owed, read_table
+from sitemon_spider.core.urls import identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,6 +109,15 @@ class Sides:
     def text(self, column: str, side: Side) -> pa.ChunkedArray[Any]:
         """A column of the segments (loc, lastmod, first_seen) for the rows of a side."""
         return self._layout.texts.column(column, side)
+
+    def same_urls(self, told: Side, read: Side) -> npt.NDArray[np.bool_]:
+        """Where two row-aligned sides show one URL by its text [C2], and not by its key alone."""
+        one, other = self.text("loc", told), self.text("loc", read)
+        same = np.array(pc.equal(one, other).to_numpy(zero_copy_only=False), bool)
+        rows = np.flatnonzero(~same)
+        pairs = zip(one.take(rows).to_pylist(), other.take(rows).to_pylist(), strict=True)
+        same[rows] = [identity(str(a)) == identity(str(b)) for a, b in pairs]
+        return same
 
     def unaltered(self, left_out: npt.NDArray[np.bool_]) -> Listing:
         """Every URL that is not of interest, once, with its latest moment; some files left out."""

@@ -217,6 +217,23 @@ def read_table(segments: Segments, name: str, columns: list[str] | None = None) 
         raise SnapshotError(Reason.SNAPSHOT_DAMAGED, f"segment {name}: {error}") from None
 
 
+def generation_of(data: bytes | None) -> int:
+    """The generation of a manifest's bytes, 0 for none. Raises SnapshotError on damage."""
+    if data is None:
+        return 0
+    try:
+        return GenerationNumber.model_validate_json(data).generation
+    except ValidationError as error:
+        detail = f"manifest: {error.errors()[0]['msg']}"
+        raise SnapshotError(Reason.SNAPSHOT_DAMAGED, detail) from None
+
+
+class GenerationNumber(BaseModel):
+    """The one field of a manifest that orders it."""
+
+    generation: int
+
+
 class FormatNumber(BaseModel):
     """The one field of a manifest that every format has."""
 

@@ -174,4 +174,6 @@ class Closing:
         run.store.put_record(run.run_id, "OUTPUT.json", output(facts))
         for name, page in skipped_pages(facts):
             run.store.put_record(run.run_id, name, page)
-        run.store.put_record(run.run_id, "SUMMARY.md", summary(facts))
+        place = run.store.put_record(run.run_id, "SUMMARY.md", summary(facts))
+        logger.info("Run %s; summary in %s", result_of(facts), place)
+        run.store.drop_old_runs()

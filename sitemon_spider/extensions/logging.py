@@ -1,4 +1,4 @@
-"""What a crawl logs of items: nothing a row, because a site's row line says it all."""
+"""What a crawl logs: a line a site, nothing a row, little of Scrapy; warnings and errors all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from scrapy.logformatter import LogFormatter
 
 if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
+    from scrapy.settings import BaseSettings
+
+
+def set_log_levels(settings: BaseSettings) -> None:
+    """Give the loggers of `SITEMON_LOG_LEVELS` their levels; at LOG_LEVEL DEBUG all are logged.
+
+    Raises ValueError on a level that does not exist. Scrapy's set-up of logging resets levels, so
+    this comes after it.
+    """
+    if settings["LOG_LEVEL"] in {"DEBUG", logging.DEBUG}:
+        return
+    for name, level in settings.getdict("SITEMON_LOG_LEVELS").items():
+        logging.getLogger(name).setLevel(level)
 
 
 class QuietLogFormatter(LogFormatter):

@@ -29,7 +29,7 @@ from sitemon_spider.middlewares.robots import RobotsResponse
 from sitemon_spider.middlewares.sitemap import SitemapMiddleware
 from sitemon_spider.options import Options
 from sitemon_spider.resolver import PrivateAddressError
-from sitemon_spider.run import MonitorRun, new_run_id
+from sitemon_spider.run import MonitorRun, log_site, new_run_id
 from sitemon_spider.state.files import FolderStore
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ class SitemonSpider(scrapy.Spider):
     def _refuse(self, site: str, line: str, reason: Reason, detail: str | None) -> SiteRow:
         row = refused_row(site, line, reason, detail, self.run.clock(), self.run.stopped)
         self.run.ends.append(SiteEnd(row))
+        log_site(row)
         stage = Stage.INPUT if site == line else Stage.SITE
         self.run.skip(Skipped(line, site, stage, reason, detail))
         return row

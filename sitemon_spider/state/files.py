@@ -38,11 +38,11 @@ class FolderStore:
             return file.read_buffer()
 
     def put_segment(self, site: str, name: str, data: bytes) -> None:
+        # Written anew even if it is there: what a power cut left of it may be a part.
         path = self._segment(site, name)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, data, durable=False)
-            self._written.setdefault(site, []).append(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, data, durable=False)
+        self._written.setdefault(site, []).append(path)
 
     def sync(self, site: str) -> None:
         written = self._written.pop(site, [])
@@ -117,17 +117,17 @@ class FolderStore:
         with path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    def put_record(self, run: str, name: str, data: bytes) -> None:
+    def put_record(self, run: str, name: str, data: bytes) -> str:
         folder = self.run_folder(run)
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / name, data, durable=False)
+        return str(folder / name)
 
     def run_folder(self, run: str) -> Path:
         """The folder of a run's records and of its default feed [D8]."""
         return self.folder / "runs" / re.sub(r"[^A-Za-z0-9._-]", "-", run).lstrip(".")[:100]
 
     def drop_old_runs(self) -> None:
-        """Keep the records of the last 100 runs."""
         runs = self.folder / "runs"
         if runs.exists():
             newest_first = sorted(

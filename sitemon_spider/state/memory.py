@@ -76,5 +76,9 @@ class MemoryStore:
     def append_history(self, site: str, line: str) -> None:
         self.sites[site].history.append(line)
 
-    def put_record(self, run: str, name: str, data: bytes) -> None:
+    def put_record(self, run: str, name: str, data: bytes) -> str:
         self.records[run, name] = data
+        return f"{run}/{name} (in memory)"
+
+    def drop_old_runs(self) -> None:
+        """Memory holds one process's runs."""

@@ -57,5 +57,8 @@ class StateStore(Protocol):
     def append_history(self, site: str, line: str) -> None:
         """Add one line to the site's `history.jsonl`, which is kept for ever."""
 
-    def put_record(self, run: str, name: str, data: bytes) -> None:
-        """Store a record of a run (OUTPUT.json, SKIPPED.json, SUMMARY.md)."""
+    def put_record(self, run: str, name: str, data: bytes) -> str:
+        """Store a record of a run (OUTPUT.json, SUMMARY.md, …); returns where a person finds it."""
+
+    def drop_old_runs(self) -> None:
+        """Keep the records of the last 100 runs (SPEC §3)."""

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache
 
 import pyarrow as pa
 
@@ -130,12 +130,12 @@ def page(path: str) -> str:
 # --- lastmods -----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def moment_of(text: str | None) -> Moments:
     return moments(pa.array([text], pa.string()))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rank(text: str | None) -> int:
     return int(latest_order(moment_of(text))[0])
 
@@ -150,7 +150,7 @@ def latest_of(listings: dict[str, str | None]) -> str | None:
     return latest(listings[file] for file in sorted(listings))
 
 
-@lru_cache(maxsize=None)
+@cache
 def changed(before: str | None, after: str | None) -> bool:
     """Whether two lastmods differ as moments [C4]."""
     return bool(differs(moment_of(before), moment_of(after))[0])
