@@ -2,11 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SCRAPYD := .venv-scrapyd/bin
+SCRAPYD_READY := .venv-scrapyd/.ready
 
-.PHONY: help setup crawl demo test crash lint types format docs clean
+.PHONY: help setup crawl demo scrapyd scrapyd-venv test crash lint types format docs clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(READY) ## build .venv from pyproject.toml
 
@@ -22,6 +24,18 @@ crawl: $(READY) ## crawl SITES=a.example,b.example [OUT=changes.jsonl] [ARGS='-a
 
 demo: $(READY) ## serve a small changing site on loopback, crawl it twice, show the changes
 	$(BIN)/python -m tests.demo
+
+scrapyd: $(SCRAPYD_READY) ## start a Scrapyd, deploy to it, crawl the demo's shop there, stop it
+	$(SCRAPYD)/python -m tests.scrapyd.demo
+
+scrapyd-venv: $(SCRAPYD_READY) ## build .venv-scrapyd: Scrapyd and what the project needs on a node
+
+$(SCRAPYD_READY): pyproject.toml
+	$(PYTHON) -m venv .venv-scrapyd
+	$(SCRAPYD)/pip install --quiet --upgrade 'pip>=26.2'
+	$(SCRAPYD)/pip install --quiet --only-deps .
+	$(SCRAPYD)/pip install --quiet --group scrapyd
+	touch $(SCRAPYD_READY)
 
 test: $(READY) ## run the tests (ARGS=… for pytest)
 	$(BIN)/pytest $(ARGS)
@@ -44,4 +58,4 @@ docs: $(READY) ## write the generated pages anew
 	$(BIN)/python -m docs.generate
 
 clean: ## remove what the targets built
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf .venv .venv-scrapyd .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

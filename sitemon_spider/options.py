@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,14 @@ from pydantic.alias_generators import to_camel
 
 from sitemon_spider.core.filters import Pattern
 from sitemon_spider.core.reasons import ChangeType
+from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+LONGEST_SHOWN = 100
+"""Characters of a wrong value that a message repeats."""
 
 
 class InputError(ValueError):
@@ -191,6 +199,26 @@ class Options(BaseModel):
             raise ValueError(msg)
         return self
 
+    def targets(self, *, allow_private: bool) -> Iterator[SiteTarget | Rejection]:
+        """What each entry names, in order; private addresses only where they are allowed."""
+        for line in self.sites:
+            yield read_target(line, direct=False, allow_private=allow_private)
+        for line in self.sitemap_urls:
+            yield read_target(line, direct=True, allow_private=allow_private)
+
+    def require_target(self, *, allow_private: bool) -> None:
+        """Make sure that not every entry is refused: such a run has nothing to do.
+
+        Raises InputError about the first one.
+        """
+        targets = list(self.targets(allow_private=allow_private))
+        refused = [target for target in targets if isinstance(target, Rejection)]
+        if len(refused) == len(targets):
+            first = refused[0]
+            name = "sites" if self.sites else "sitemapUrls"
+            msg = f"{name}: no entry can be read: {first.detail}, got {shown(first.input)}"
+            raise InputError(msg)
+
     INPUT_FILE: ClassVar[str] = "input"
 
     @classmethod
@@ -244,5 +272,10 @@ def _sentence(error: ValidationError, model: type[Options]) -> str:
         hint = f"; did you mean {close[0]}?" if close else ""
         return f"{name}: there is no option of this name{hint}"
     rule = str(fault["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-    got = repr(fault["input"])
-    return f"{name}: {rule[0].lower()}{rule[1:]}, got {got if len(got) < 100 else got[:97] + '…'}"
+    return f"{name}: {rule[0].lower()}{rule[1:]}, got {shown(fault['input'])}"
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: printable, and not too long [S3]."""
+    text = ascii(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

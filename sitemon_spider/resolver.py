@@ -23,8 +23,10 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.interfaces import IHostnameResolver, IResolutionReceiver
 from zope.interface import implementer, provider
 
+from sitemon_spider.core.reasons import Reason
 from sitemon_spider.core.targets import is_public
 from sitemon_spider.core.unpack import MAX_UNPACKED
+from sitemon_spider.middlewares.gate import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from sitemon_spider.run import MonitorRun
 
 TRANSFER_TIMEOUTS = 4
 """An attempt's whole transfer may take so many times the timeout (SPEC `requestTimeout`)."""
@@ -95,7 +99,8 @@ class WatchedHandler(HTTP11DownloadHandler):
     """The HTTP handler under the resolver, with a watch on each attempt.
 
     Raises PrivateAddressError; DownloadTimeoutError after `download_timeout` seconds of silence, or
-    four times as long in all; stops reading a body at the limit of a file's size.
+    four times as long in all; Refused once the run is stopped. Stops reading a body at the limit of
+    a file's size.
     """
 
     # A process installs TWISTED_DNS_RESOLVER only from its own settings, and a runner never does;
@@ -106,16 +111,22 @@ class WatchedHandler(HTTP11DownloadHandler):
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         self._heard: dict[Request, float] = {}
         self._received: dict[Request, int] = {}
+        self._attempts: set[asyncio.Future[Response]] = set()
+        self._run: MonitorRun = crawler.spider.run  # type: ignore[union-attr]
+        self._run.when_stopped(self._abandon)
         crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._bytes_received, signals.bytes_received)
 
     async def download_request(self, request: Request) -> Response:
         """One attempt."""
+        if self._run.stopped:
+            raise Refused(Reason.STOPPED)
         resolver = self._resolver()
         timeout = request.meta.get("download_timeout") or self._timeout
         request.meta["download_timeout"] = timeout * TRANSFER_TIMEOUTS
         self._heard[request] = monotonic()
         attempt = asyncio.ensure_future(super().download_request(request))
+        self._attempts.add(attempt)
         try:
             while not attempt.done():
                 left = self._heard[request] + timeout - monotonic()
@@ -125,6 +136,8 @@ class WatchedHandler(HTTP11DownloadHandler):
                     msg = f"no answer within {timeout:g} seconds"
                     raise DownloadTimeoutError(msg)
                 await asyncio.wait([attempt], timeout=left)
+            if attempt.cancelled():
+                raise Refused(Reason.STOPPED)
             return attempt.result()
         except CannotResolveHostError as error:
             host = urlparse_cached(request).hostname or ""
@@ -137,8 +150,14 @@ class WatchedHandler(HTTP11DownloadHandler):
             elif not attempt.cancelled():
                 attempt.exception()
             request.meta["download_timeout"] = timeout
+            self._attempts.discard(attempt)
             self._heard.pop(request, None)
             self._received.pop(request, None)
+
+    def _abandon(self) -> None:
+        """A stopped run waits for no answer."""
+        for attempt in self._attempts:
+            attempt.cancel()
 
     def _resolver(self) -> PublicResolver:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one

@@ -29,7 +29,7 @@ from sitemon_spider.core.snapshot import (
     SnapshotError,
     generation_of,
 )
-from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
+from sitemon_spider.core.targets import Rejection, SiteTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +88,7 @@ class MonitorRun:
 
     `store` keeps the records; `snapshots` the sites, elsewhere when nothing is tracked.
     `stop` ends it early: what is queued is refused, readings drain, every site still gets its row.
+    `all_started` says that no further site will be read, `closed` that the records are written.
     """
 
     options: Options
@@ -108,6 +109,9 @@ class MonitorRun:
     sink: Sink | None = None
     order: dict[str, int] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
+    all_started: bool = False
+    closed: bool = False
+    _reactions: list[Callable[[], None]] = field(default_factory=list)
     _locked: list[str] = field(default_factory=list)
     _places: asyncio.Semaphore = field(init=False)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -123,8 +127,29 @@ class MonitorRun:
 
     def stop(self, reason: StopReason) -> None:
         """End the run early; the first reason stands [D4]."""
-        self.stopped = self.stopped or reason
-        self._stop.set()
+        if self.stopped is None:
+            self.stopped = reason
+            self._stop.set()
+            for react in self._reactions:
+                react()
+
+    def when_stopped(self, react: Callable[[], None]) -> None:
+        """Have a component end its own waits when the run is stopped."""
+        self._reactions.append(react)
+
+    @property
+    def busy(self) -> bool:
+        """Whether sites are open or to come."""
+        return bool(self.readings) or not self.all_started
+
+    def cut_off(self) -> list[SiteReading]:
+        """Give up the readings that still wait for files: what comes for them finds none [C15]."""
+        given_up = [reading for reading in self.readings.values() if reading.frontier]
+        for reading in given_up:
+            reading.cut_short = True
+            del self.readings[reading.target.key]
+            self._places.release()
+        return given_up
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not longer than until a stop."""
@@ -136,16 +161,13 @@ class MonitorRun:
 
     def targets(self) -> Iterator[SiteTarget | Rejection]:
         """The inputs in order; an input that names a site already named is rejected [C16]."""
-        inputs = [(line, False) for line in self.options.sites]
-        inputs += [(line, True) for line in self.options.sitemap_urls]
-        for line, direct in inputs:
-            target = read_target(line, direct=direct, allow_private=self.allow_private)
+        for target in self.options.targets(allow_private=self.allow_private):
+            if isinstance(target, SiteTarget) and target.key in self.order:
+                detail = f"{target.key} was given before"
+                yield Rejection(target.input, Reason.DUPLICATE_INPUT, detail)
+                continue
             if isinstance(target, SiteTarget):
-                if target.key in self.order:
-                    detail = f"{target.key} was given before"
-                    target = Rejection(line, Reason.DUPLICATE_INPUT, detail)
-                else:
-                    self.order[target.key] = len(self.order)
+                self.order[target.key] = len(self.order)
             yield target
 
     async def place(self) -> None:
@@ -320,7 +342,7 @@ def site_line(row: SiteRow) -> str:
         parts.append(f"baseline of {row.urlsFound:,} URLs saved")
     elif row.baseline is not None:
         parts.append(f"{row.urlsFound:,} URLs")
-    if row.baseline == Baseline.COMPARED:
+    if row.baseline == Baseline.COMPARED or row.added:
         parts.append(
             f"{row.added:,} added, {row.removed:,} removed, {row.lastmodChanged:,} lastmod changed"
         )

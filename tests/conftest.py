@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from hypothesis import settings
 
 from tests.crawl import Monitor
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # A busy machine must not fail a property by its pace, nor chance a commit that did no harm.
 settings.register_profile("steady", deadline=None, derandomize=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
 from sitemon_spider.core.reasons import Status
+from sitemon_spider.engine import MonitorCrawler
 from sitemon_spider.extensions.logging import set_log_levels
 from sitemon_spider.options import InputError, Options
 
@@ -22,14 +24,21 @@ class Command(CrawlCommand):
         """Run the spider. Exit code 2: wrong input; 1: every site failed, or nothing was saved."""
         if len(args) != 1:
             raise UsageError("name one spider: scrapy crawl sitemon -a sites=…", print_help=False)
-        try:
-            Options.from_arguments(opts.spargs)
-        except InputError as error:
-            raise UsageError(str(error), print_help=False) from None
         assert self.settings is not None
         assert self.crawler_process is not None
+        allow_private = self.settings.getbool("SITEMON_ALLOW_PRIVATE")
+        try:
+            options = Options.from_arguments(opts.spargs)
+            options.require_target(allow_private=allow_private)
+            spider = self.crawler_process.spider_loader.load(args[0])
+        except InputError as error:
+            raise UsageError(str(error), print_help=False) from None
+        except KeyError:
+            msg = f"there is no spider {args[0]!r}"
+            raise UsageError(msg, print_help=False) from None
         set_log_levels(self.settings)
-        crawler = self._create_crawler(args[0])
+        crawler = MonitorCrawler(spider, self.settings)
+        crawler.signals.connect(self._warn_if_feeds_unused, signal=signals.engine_started)
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
         result = crawler.stats.get_value("sitemon/result")

@@ -34,7 +34,6 @@ class ChangeType(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     LASTMOD_CHANGED = "lastmod_changed"
-    UNCHANGED = "unchanged"
 
 
 class StopReason(StrEnum):

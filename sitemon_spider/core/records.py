@@ -190,7 +190,8 @@ def summary(facts: RunFacts) -> bytes:
         "",
         f"Result: **{result_of(facts)}**"
         + (f", stopped: {facts.stop_reason}" if facts.stop_reason else "")
-        + f". {len(rows)} sites, {facts.totals['requests']} requests, "
+        + f". {len(rows)} {'site' if len(rows) == 1 else 'sites'}, "
+        f"{facts.totals['requests']} requests, "
         f"{wire_moment(facts.started)} to {wire_moment(facts.finished)}.",
         "",
     ]

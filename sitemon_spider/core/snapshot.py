@@ -367,8 +367,8 @@ def failures_only(previous: Snapshot, reading: SiteReading, now: datetime) -> Ma
 
 
 def milliseconds(moment: datetime) -> int:
-    """Milliseconds since 1970."""
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
+    """Whole milliseconds since 1970, cut as rows show them: a moment is one text everywhere."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def encode_owed(table: pa.Table) -> bytes:

@@ -9,12 +9,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 
 from sitemon_spider import __version__
-from sitemon_spider.core.reasons import Reason, Status
+from sitemon_spider.core.reasons import Reason, Status, StopReason
 from sitemon_spider.core.records import RunFacts, output, result_of, skipped_pages, summary
+from sitemon_spider.core.report import unfinished_row
 from sitemon_spider.middlewares.sitemap import SitemapMiddleware
 from sitemon_spider.run import site_name
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
 
+    from sitemon_spider.core.reading import SiteReading
     from sitemon_spider.run import MonitorRun
 
 logger = logging.getLogger(__name__)
@@ -37,7 +39,6 @@ class Closing:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.closed = False
         self._endings: list[asyncio.Future[None]] = []
         self._accepted: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
@@ -68,14 +69,25 @@ class Closing:
         """
         admission = self.crawler.get_spider_middleware(SitemapMiddleware)
         if not self._run.readings:
+            if self._run.stopped:
+                raise CloseSpider(self._run.stopped)
             return
         if admission is None or not admission.waiting:
             for reading in list(self._run.readings.values()):
-                logger.error("%r lost a file; see the errors above", reading.target.key)
-                reading.fault = (Reason.NETWORK, "a component of this run failed; see its log")
-                ending = self.crawler.engine.scraper.start_itemproc_async(reading, response=None)
-                self._endings.append(asyncio.ensure_future(ending))
+                self._end_lost(reading)
         raise DontCloseSpider
+
+    def _end_lost(self, reading: SiteReading) -> None:
+        """End a reading through the chain; where a component loses that too, without its row."""
+        reason, detail = Reason.NETWORK, "a component of this run failed; see its log"
+        if reading.fault == (reason, detail):
+            run = self._run
+            run.end(unfinished_row(reading, reason, detail, run.clock(), run.stopped), reading)
+            return
+        logger.error("%r lost a file; see the errors above", reading.target.key)
+        reading.fault = (reason, detail)
+        ending = self.crawler.engine.scraper.start_itemproc_async(reading, response=None)
+        self._endings.append(asyncio.ensure_future(ending))
 
     # --- are the feeds whole? -------------------------------------------------------------------
 
@@ -120,9 +132,10 @@ class Closing:
 
     def _close(self, fault: str | None) -> None:
         run = self._run
-        if self.closed:
+        if run.closed:
             return
-        self.closed = True
+        run.closed = True
+        self._end_open()
         if fault is None:
             try:
                 run.commit()
@@ -140,6 +153,14 @@ class Closing:
         except OSError as error:
             logger.error("The run's records could not be written: %s", error)
         run.release()
+
+    def _end_open(self) -> None:
+        """Sites that a forced end left open have no row, but they stand in the records."""
+        run = self._run
+        run.stopped = run.stopped or (StopReason.ABORTED if run.busy else None)
+        for reading in list(run.readings.values()):
+            row = unfinished_row(reading, Reason.STOPPED, None, run.clock(), run.stopped)
+            run.end(row, reading)
 
     def _facts(self, fault: str | None) -> RunFacts:
         run = self._run

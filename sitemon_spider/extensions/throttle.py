@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.extensions.throttle import AutoThrottle
 
+from sitemon_spider.core.reasons import Reason
+from sitemon_spider.middlewares.gate import Refused
+
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -27,9 +30,17 @@ class FloorThrottle(AutoThrottle):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         crawler.signals.connect(self._reached, signals.request_reached_downloader)
+        crawler.spider.run.when_stopped(self._let_go)  # type: ignore[union-attr]
 
     def _reached(self, request: Request) -> None:
         self._floor(request)
+
+    def _let_go(self) -> None:
+        """After a stop nobody waits for a host's turn."""
+        for slot in self.crawler.engine.downloader.slots.values():
+            while slot.queue:
+                _, answer = slot.queue.popleft()
+                answer.errback(Refused(Reason.STOPPED))
 
     def _response_downloaded(self, response: Response, request: Request, spider: Spider) -> None:
         super()._response_downloaded(response, request, spider)

@@ -36,6 +36,7 @@ class SitemapMiddleware:
         self._parked: dict[str, list[Node]] = {}
         self._settled: dict[str, frozenset[str]] = {}
         self._entering: list[asyncio.Future[None]] = []
+        run.when_stopped(self._release_all)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapMiddleware:
@@ -54,7 +55,9 @@ class SitemapMiddleware:
 
     def follow(self, file: SitemapFile) -> list[Request]:
         """Admit a file into its site's reading: the requests for what it leads to."""
-        reading = self.run.readings[file.site]
+        reading = self.run.readings.get(file.site)
+        if reading is None:
+            return []  # A stop cut it off.
         nodes = reading.admit(file)
         key = reading.target.key
         if key in self._settled:
@@ -81,7 +84,7 @@ class SitemapMiddleware:
         """All roots are answered: go on now, or when the earlier inputs are answered too."""
         key = reading.target.key
         self._settled[key] = frozenset(reading.finals.values())
-        if self._earlier_open(key):
+        if self._earlier_open(key) and not self.run.stopped:
             asyncio.get_running_loop().call_later(WAIT_FOR_EARLIER, self._release, key)
         else:
             self._release(key)
@@ -96,6 +99,12 @@ class SitemapMiddleware:
             self.run.order[other] < place and other not in self._settled
             for other in self.run.readings
         )
+
+    def _release_all(self) -> None:
+        """After a stop no site waits for another."""
+        for key in list(self._parked):
+            if key in self._settled:
+                self._release(key)
 
     def _release(self, key: str) -> None:
         """Request what waited, or skip the site because an earlier input is the same."""

@@ -41,7 +41,9 @@ class DedupePipeline:
         """Absorb a file; every other item passes."""
         if not isinstance(item, SitemapFile):
             return item
-        reading = self.run.readings[item.site]
+        reading = self.run.readings.get(item.site)
+        if reading is None:
+            raise Absorbed(item)  # A stop cut its site off.
         try:
             fold(item, reading, partial(self.run.snapshots.put_segment, site_name(item.site)))
         except SnapshotError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from sitemon_spider.core.reading import Node, SiteReading
     from sitemon_spider.core.snapshot import FileEntry
+    from sitemon_spider.core.targets import SiteTarget
     from sitemon_spider.items import SiteRow
 
 logger = logging.getLogger(__name__)
@@ -63,13 +65,14 @@ class SitemonSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Read the options before any request. Raises InputError."""
-        options = Options.from_arguments(kwargs)
-        spider = super().from_crawler(crawler, *args)
-        clock = _clock(crawler.settings.get("SITEMON_NOW"))
         settings = crawler.settings
+        allow_private = settings.getbool("SITEMON_ALLOW_PRIVATE")
+        options = Options.from_arguments(kwargs)
+        options.require_target(allow_private=allow_private)
+        spider = super().from_crawler(crawler, *args)
+        clock = _clock(settings.get("SITEMON_NOW"))
         store = FolderStore(Path(settings["SITEMON_STATE"]), options.monitor)
         run_id = str(kwargs.get("_job") or new_run_id(clock()))
-        allow_private = settings.getbool("SITEMON_ALLOW_PRIVATE")
         snapshots = store
         if options.output_mode == "urls_only":
             # Nothing is tracked: the columns of files that wait for their rows are put aside.
@@ -84,6 +87,9 @@ class SitemonSpider(scrapy.Spider):
             "DOWNLOAD_TIMEOUT": options.request_timeout,
         }.items():
             settings.set(name, value, priority="spider")
+        # Scrapyd may give one: what a run leaves unread the next run reads, whole, and not from an
+        # old queue as well.
+        settings.set("JOBDIR", None, priority="cmdline")
         if not settings.getdict("FEEDS"):
             rows = store.run_folder(run_id) / "rows.jsonl"
             feed = {"format": "jsonlines", "overwrite": True, "store_empty": True}
@@ -92,34 +98,48 @@ class SitemonSpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Request | SiteReading | SiteRow]:
         """A request for each site's root, as places become free; a row for each refused input."""
-        run = self.run
-        for target in run.targets():
-            if isinstance(target, Rejection):
-                yield self._refuse(target.input, target.input, target.reason, target.detail)
-                continue
-            await run.place()
-            if run.stopped:
-                run.give_back()
-                yield self._refuse(target.key, target.input, Reason.STOPPED, None)
-                continue
-            try:
-                reading = run.open(target)
-            except SnapshotError as error:
-                run.give_back()
-                yield self._refuse(target.key, target.input, error.reason, str(error))
-                continue
-            except OSError as error:
-                run.give_back()
-                yield self._refuse(target.key, target.input, Reason.STORE_FAILED, str(error))
-                continue
-            node = reading.begin()
-            yield reading if node is None else self.request(reading, node)
+        targets = self.run.targets()
+        try:
+            for target in targets:
+                yield await self._begin(target)
+        finally:
+            # Where the engine does not ask for the rest any more, it stands in the records only.
+            for target in targets:
+                self._refuse(target, Reason.STOPPED, None)
+            self.run.all_started = True
 
-    def _refuse(self, site: str, line: str, reason: Reason, detail: str | None) -> SiteRow:
+    async def _begin(self, target: SiteTarget | Rejection) -> Request | SiteReading | SiteRow:
+        """The first request of a site when there is a place for it, or the row of a refused one."""
+        if isinstance(target, Rejection):
+            return self._refuse(target, target.reason, target.detail)
+        run = self.run
+        try:
+            await run.place()
+        except asyncio.CancelledError:
+            self._refuse(target, Reason.STOPPED, None)
+            raise
+        try:
+            if run.stopped:
+                raise SnapshotError(Reason.STOPPED, "")
+            reading = run.open(target)
+        except SnapshotError as error:
+            run.give_back()
+            return self._refuse(target, error.reason, str(error) or None)
+        except OSError as error:
+            run.give_back()
+            return self._refuse(target, Reason.STORE_FAILED, str(error))
+        node = reading.begin()
+        return reading if node is None else self.request(reading, node)
+
+    def _refuse(
+        self, target: SiteTarget | Rejection, reason: Reason, detail: str | None
+    ) -> SiteRow:
+        line = target.input
+        site = target.input if isinstance(target, Rejection) else target.key
         row = refused_row(site, line, reason, detail, self.run.clock(), self.run.stopped)
         self.run.ends.append(SiteEnd(row))
         log_site(row)
-        stage = Stage.INPUT if site == line else Stage.SITE
+        stage = Stage.INPUT if isinstance(target, Rejection) else Stage.SITE
         self.run.skip(Skipped(line, site, stage, reason, detail))
         return row
 
@@ -139,6 +159,8 @@ class SitemonSpider(scrapy.Spider):
     def parse_robots(self, response: Response, site: str, address: str) -> Iterator[SitemapFile]:
         """The tree's root: its children are the Sitemap lines."""
         assert isinstance(response, RobotsResponse)
+        if site not in self.run.readings:
+            return  # A stop cut it off.
         robots = response.robots
         unreachable = robots.verdict == "unreachable"
         yield SitemapFile(
@@ -156,7 +178,9 @@ class SitemonSpider(scrapy.Spider):
 
     def parse(self, response: Response, site: str, address: str) -> Iterator[SitemapFile]:
         """A sitemap file, by its bytes."""
-        reading = self.run.readings[site]
+        reading = self.run.readings.get(site)
+        if reading is None:
+            return  # A stop cut it off.
         file = self._file(reading, reading.nodes[address])
         file.final_url, file.status = response.url, response.status
         try:
@@ -170,7 +194,9 @@ class SitemonSpider(scrapy.Spider):
     def unread(self, failure: Failure) -> Iterator[SitemapFile | Request]:
         """A file that no response came for."""
         request = failure.request  # type: ignore[attr-defined]
-        reading = self.run.readings[request.cb_kwargs["site"]]
+        reading = self.run.readings.get(request.cb_kwargs["site"])
+        if reading is None:
+            return  # A stop cut it off.
         address = request.cb_kwargs["address"]
         node = reading.nodes[address]
         file = self._file(reading, node)

@@ -7,11 +7,10 @@ two has to tell: dictionaries, written from the rules and not from the code unde
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,6 +26,10 @@ from sitemon_spider.core.targets import SiteTarget
 from sitemon_spider.core.urls import identity, normalize
 from sitemon_spider.items import ChangeRow, SitemapFile
 from sitemon_spider.state.memory import MemoryStore
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable
 
 HOME = "https://site.example"
 TARGET = SiteTarget(HOME, HOME, HOME, direct=False)
@@ -307,25 +310,28 @@ def _normalize(file: SitemapFile, urls: tuple[tuple[str, str | None], ...]) -> N
 
 def read(snapshot: Snapshot) -> Told:
     """What is stored as read: the files' segments."""
+    return _stored(snapshot, frozenset())
+
+
+def told(snapshot: Snapshot) -> Told:
+    """What the user was told: read with the owed rows undone [C12]; aged URLs under `AGED`."""
+    owed = snapshot.owed.to_pylist()
+    result = _stored(snapshot, frozenset(row["key"] for row in owed))
+    for row in owed:
+        if row["file"] is not None:
+            where = AGED if row["reason"] == Owed.AGED else row["file"]
+            result.setdefault(identity(row["loc"]), {})[where] = row["lastmod"]
+    return result
+
+
+def _stored(snapshot: Snapshot, undone: frozenset[int]) -> Told:
     result: Told = {}
     for where, entry in snapshot.files.items():
         if entry.segment is None or entry.gone:
             continue
         for row in snapshot.table(entry.segment).to_pylist():
-            result.setdefault(identity(row["loc"]), {})[where] = row["lastmod"]
-    return result
-
-
-def told(snapshot: Snapshot) -> Told:
-    """What the user was told: read with the owed rows undone [C12]; aged URLs under `AGED`."""
-    result = read(snapshot)
-    owed = snapshot.owed.to_pylist()
-    for row in owed:
-        result.pop(identity(row["loc"]), None)
-    for row in owed:
-        if row["file"] is not None:
-            where = AGED if row["reason"] == Owed.AGED else row["file"]
-            result.setdefault(identity(row["loc"]), {})[where] = row["lastmod"]
+            if row["key"] not in undone:
+                result.setdefault(identity(row["loc"]), {})[where] = row["lastmod"]
     return result
 
 

@@ -7,16 +7,17 @@ import random
 from collections import Counter
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sitemon_spider.core.changes import SiteChanges
 from sitemon_spider.core.columns import SEGMENT_SCHEMA, decode, encode
 from sitemon_spider.core.prepared import prepare
-from sitemon_spider.core.reasons import Kind, Reason
+from sitemon_spider.core.reasons import ChangeType, Kind, Reason
 from sitemon_spider.core.snapshot import (
     OWED_SCHEMA,
     Failures,
@@ -26,7 +27,7 @@ from sitemon_spider.core.snapshot import (
     Root,
     encode_owed,
 )
-from sitemon_spider.items import ChangeRow
+from sitemon_spider.core.urls import NormalizedUrls, identity, key, normalize
 from tests.core.sites import (
     DAY,
     GUARDED,
@@ -41,11 +42,16 @@ from tests.core.sites import (
     changed,
     check_told,
     expected,
-    identity,
+    flat,
+    page,
     read,
     replay,
     told,
 )
+
+if TYPE_CHECKING:
+    from sitemon_spider.core.changes import SiteChanges
+    from sitemon_spider.items import ChangeRow
 
 # Few pages, so that two random sites share most of them; some are spelled in two ways [C2].
 PAGES = ("/1", "/2", "/3", "/4", "/5", "/a", "/%61", "https://SITE.example:443/5#top")
@@ -292,51 +298,100 @@ failures = st.builds(
     missing_since=st.none() | moments_ms,
 )
 maybe = st.none() | texts
-file_entries = st.builds(
-    FileEntry,
-    url=texts,
-    kind=st.none() | st.sampled_from(Kind),
-    children=st.lists(texts, max_size=3).map(tuple),
-    etag=maybe,
-    last_modified=maybe,
-    digest=maybe,
-    final_url=maybe,
-    reader=st.integers(0, 3),
-    full=st.booleans(),
-    limited=st.booleans(),
-    out_of_scope=st.booleans(),
-    gone=st.booleans(),
-    failures=failures,
-    stale_since=st.none() | moments_ms,
-    rows=st.integers(0, 2**40),
-    segment=maybe,
-)
-manifests = st.builds(
-    Manifest,
-    site=texts,
-    generation=st.integers(0, 2**40),
-    run=texts,
-    at=moments_ms,
-    baseline_at=moments_ms,
-    reported=st.booleans(),
-    roots=st.lists(
+FILE_ENTRY: dict[str, st.SearchStrategy[Any]] = {
+    "url": texts,
+    "kind": st.none() | st.sampled_from(Kind),
+    "children": st.lists(texts, max_size=3).map(tuple),
+    "etag": maybe,
+    "last_modified": maybe,
+    "digest": maybe,
+    "final_url": maybe,
+    "reader": st.integers(0, 3),
+    "full": st.booleans(),
+    "limited": st.booleans(),
+    "out_of_scope": st.booleans(),
+    "gone": st.booleans(),
+    "failures": failures,
+    "stale_since": st.none() | moments_ms,
+    "rows": st.integers(0, 2**40),
+    "segment": maybe,
+}
+MANIFEST: dict[str, st.SearchStrategy[Any]] = {
+    "site": texts,
+    "generation": st.integers(0, 2**40),
+    "run": texts,
+    "at": moments_ms,
+    "baseline_at": moments_ms,
+    "reported": st.booleans(),
+    "roots": st.lists(
         st.builds(Root, url=texts, via=st.sampled_from(["robots.txt", "common-path", "direct"])),
         max_size=3,
     ).map(tuple),
-    files=st.dictionaries(texts, file_entries, max_size=3),
-    owed=maybe,
-    owed_rows=st.integers(0, 2**40),
-    urls=st.none() | st.integers(0, 2**40),
-    shuffled=st.none() | st.integers(0, 2**40),
-)
+    "files": st.dictionaries(texts, st.builds(FileEntry, **FILE_ENTRY), max_size=3),
+    "owed": maybe,
+    "owed_rows": st.integers(0, 2**40),
+    "urls": st.none() | st.integers(0, 2**40),
+    "shuffled": st.none() | st.integers(0, 2**40),
+}
 
 
-@given(manifests)
+@given(st.builds(Manifest, **MANIFEST))
 def test_a_manifest_comes_back_as_it_was(manifest: Manifest) -> None:
     assert Manifest.from_json(manifest.to_json()) == manifest
-    assert set(Manifest.model_fields) == set(manifest.model_fields_set)
-    assert (
-        set(FileEntry.model_fields)
-        == {name for entry in manifest.files.values() for name in entry.model_fields_set}
-        or not manifest.files
-    )
+
+
+def test_the_manifests_of_the_law_set_every_field() -> None:
+    """Otherwise a new field would not be tried."""
+    tried = {name for name in Manifest.model_fields if name in MANIFEST}
+    assert tried == Manifest.model_fields.keys() - {"format"}
+    assert FILE_ENTRY.keys() == FileEntry.model_fields.keys()
+
+
+# --- a hash collision can never make a wrong row ------------------------------------------------
+
+
+@pytest.fixture
+def collisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pages share two keys."""
+
+    def collide(locs: pa.StringArray, base: str) -> NormalizedUrls:
+        normal = normalize(locs, base)
+        return replace(normal, keys=normal.keys % np.uint64(2))
+
+    monkeypatch.setattr("tests.core.sites.normalize", collide)
+
+
+@pytest.mark.usefixtures("collisions")
+def test_a_changed_lastmod_of_two_colliding_urls_is_not_told() -> None:
+    one, other = colliding("/1")
+    before = flat(a={one: "2026-10-01", "/x": None})
+    after = flat(a={other: "2026-10-20", "/x": None})
+    track, now = history(before)
+    changes = compare(track, after, now)
+    assert changes.rows(0, len(changes.plan)) == []
+    assert changes.collisions == 1
+
+
+def colliding(one: str) -> tuple[str, str]:
+    """Two pages of one key."""
+    parity = key(identity(page(one))) % 2
+    return one, next(f"/{n}" for n in range(2, 99) if key(identity(page(f"/{n}"))) % 2 == parity)
+
+
+@pytest.mark.usefixtures("collisions")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sites(), days, sites())
+def test_rows_of_colliding_urls_say_what_the_site_says(
+    first: Site, more: list[tuple[Site, int]], last: Site
+) -> None:
+    track, now = history(first, *more)
+    changes = compare(track, last, now)
+    shown = last.listed()
+    past = [site.listed() for site in (first, *(site for site, _ in more))]
+    for row in changes.rows(0, len(changes.plan)):
+        url = identity(row.url)
+        assert (url in shown) == (row.changeType != ChangeType.REMOVED)
+        if url in shown:
+            assert row.lastmodAfter in shown[url].values()
+        if row.changeType != ChangeType.ADDED:
+            assert any(row.lastmodBefore in day.get(url, {}).values() for day in past)

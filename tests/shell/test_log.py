@@ -1,12 +1,21 @@
-"""What a user of `scrapy crawl` sees: a line a site, where the rows are, and whatever went wrong."""
+"""What a user of `scrapy crawl` sees: a line a site, where the rows are, and what went wrong."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import TYPE_CHECKING
 
-from tests.conftest import MakeMonitor
-from tests.crawl import Crawl
+import pytest
+import scrapy
+
 from tests.world import Page, World, blog, dead, shop
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from tests.conftest import MakeMonitor
+    from tests.crawl import Crawl
 
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d "
 
@@ -23,7 +32,8 @@ def test_a_quiet_run_logs_a_line_a_site_and_where_everything_is(monitor: MakeMon
         world.day(2)
         run = job.run()
     first, *sites, feed, end = lines(run)
-    assert first == "[scrapy.utils.log] INFO: Scrapy 2.19.0 started (bot: sitemon)"
+    started = f"INFO: Scrapy {scrapy.__version__} started (bot: sitemon)"
+    assert first == f"[scrapy.utils.log] {started}"
     told = {
         0: "ok; 30 URLs; 1 added, 1 removed, 1 lastmod changed",
         1: "ok; 6 URLs; 1 added, 0 removed, 0 lastmod changed",
@@ -59,6 +69,13 @@ def test_the_line_says_why_lastmods_were_not_told_and_files_are_missing(
         assert "; 2 files not read; " in job.run().log
 
 
+def test_a_first_run_that_reports_says_how_much(monitor: MakeMonitor) -> None:
+    with World(blog()) as world:
+        run = monitor(sites=[world.sites[0].url], firstRun="report").run()
+    told = "ok; baseline of 5 URLs saved; 5 added, 0 removed, 0 lastmod changed"
+    assert f"INFO: '{world.sites[0].url}': {told}" in run.log
+
+
 def test_scrapys_own_lines_come_back_on_request(monitor: MakeMonitor) -> None:
     with World(blog()) as world:
         job = monitor(sites=[world.sites[0].url])
@@ -72,16 +89,35 @@ def test_scrapys_own_lines_come_back_on_request(monitor: MakeMonitor) -> None:
     assert "Enabled downloader middlewares" not in one.log
 
 
-def test_errors_of_a_users_component_are_logged(monitor: MakeMonitor) -> None:
+@pytest.mark.parametrize(
+    ("priority", "status"),
+    [
+        (900, "ok"),  # behind the chain: it fails on the rows
+        (150, "failed"),  # inside the chain: it fails on a file, and on the site's end
+    ],
+)
+def test_a_users_broken_pipeline_is_logged_and_ends_the_run(
+    monitor: MakeMonitor, priority: int, status: str
+) -> None:
     with World(blog()) as world:
-        job = monitor(sites=[world.sites[0].url], firstRun="report")
-        pipelines = '{"tests.shell.test_log.BrokenPipeline": 900}'
-        run = job.run(settings={"ITEM_PIPELINES": pipelines})
-    assert "a pipeline of the user broke" in run.log
+        job = monitor(sites=[world.sites[0].url])
+        addons = json.dumps({"tests.shell.test_log.WithBrokenPipeline": 0})
+        run = job.run(settings={"ADDONS": addons, "TEST_PRIORITY": priority})
+    assert "RuntimeError: a pipeline of the user broke" in run.log
+    assert run.records["OUTPUT.json"]["sites"][0]["status"] == status
+    assert run.rows == []
 
 
 class BrokenPipeline:
-    """Fails on every row."""
+    """Fails on whatever comes."""
 
     def process_item(self, item: object) -> object:
         raise RuntimeError("a pipeline of the user broke")
+
+
+class WithBrokenPipeline:
+    """An add-on that puts the pipeline at TEST_PRIORITY."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        priority = settings.getint("TEST_PRIORITY")
+        settings["ITEM_PIPELINES"]["tests.shell.test_log.BrokenPipeline"] = priority

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import MakeMonitor
 from tests.world import Site, World, load_scenarios, serve_scenario_day
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeMonitor
 
 WAITS_FOR_MOVED = {
     "trailing slash and https",

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Final
 
 from sitemon_spider.core.reasons import Kind, Reason
 from sitemon_spider.core.sitemap.charset import to_utf8
-from sitemon_spider.core.sitemap.feeds import FeedElements
+from sitemon_spider.core.sitemap.document import read_document
 from sitemon_spider.core.sitemap.parsed import NotASitemap, ParsedSitemap, Rows
-from sitemon_spider.core.sitemap.repair import next_start, reread
+from sitemon_spider.core.sitemap.scanner import scan
 from sitemon_spider.core.sitemap.sniff import find_root, what_else
-from sitemon_spider.core.sitemap.strict import UNBOUND_PREFIX, SitemapElements, feed, new_parser
 from sitemon_spider.core.sitemap.text import read_text
 
-if TYPE_CHECKING:
-    from sitemon_spider.core.sitemap.sniff import Root
-    from sitemon_spider.core.sitemap.strict import Elements
+_LARGE: Final = 1 << 15  # from about here on the fast reader is the faster one
 
 __all__ = ["NotASitemap", "ParsedSitemap", "parse_sitemap"]
 
@@ -34,7 +31,10 @@ def parse_sitemap(
     root = find_root(document, notes)
     if root is None:
         return _text(document, notes, cut)
-    rows, is_whole = _read(document, root, notes)
+    rows = Rows(notes.copy())
+    is_whole = root.kind is Kind.URLSET and len(document) >= _LARGE
+    if not (is_whole and scan(document, root.position, rows)):
+        rows, is_whole = read_document(document, root, notes)
     if not is_whole or rows.lost:
         cut = cut or Reason.TRUNCATED
     return rows.parsed(_kind(root.kind, rows), cut)
@@ -48,38 +48,6 @@ def _text(document: bytes, notes: Counter[str], cut: Reason | None) -> ParsedSit
     if cut and reason in {Reason.EMPTY, Reason.NOT_A_SITEMAP}:
         reason = cut  # what it was going to be, nobody knows
     raise NotASitemap(reason, notes)
-
-
-def _read(document: bytes, root: Root, notes: Counter[str]) -> tuple[Rows, bool]:
-    """What a document lists, read strictly or else mended, and whether it was read to its end."""
-    rows = Rows(notes.copy())
-    elements = _elements(root.kind, rows)
-    parser = new_parser()
-    elements.attach(parser)
-    fault = feed(parser, document, root.position)
-    if fault is None:
-        return rows, elements.closed > 0 and not elements.open
-    if (
-        not elements.open
-        and elements.closed
-        and not next_start(document, fault.position, root.kind)
-    ):
-        rows.note("junk_after_root")
-        return rows, True
-    if fault.code == UNBOUND_PREFIX:
-        notes["prefix_undeclared"] += 1
-    rows = Rows(notes)
-    elements = _elements(root.kind, rows)
-    is_whole = reread(document[root.position :], root.kind, elements, rows)
-    if root.has_dtd and notes["entity_unknown"]:
-        raise NotASitemap(Reason.UNSAFE_XML, notes)  # only its document type could say what it is
-    return rows, is_whole
-
-
-def _elements(kind: Kind, rows: Rows) -> Elements:
-    if kind in {Kind.RSS, Kind.ATOM}:
-        return FeedElements(kind, rows)
-    return SitemapElements(rows)
 
 
 def _kind(of_root: Kind, rows: Rows) -> Kind:

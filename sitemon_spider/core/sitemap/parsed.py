@@ -80,6 +80,11 @@ class Rows:
         self.locs.clear()
         self.lastmods.clear()
 
+    def add(self, locs: pa.StringArray, lastmods: pa.StringArray, news: int) -> None:
+        """Append rows that are columns already, `news` of them with a `news:news` child."""
+        self._packed.append((locs, lastmods))
+        self.news += news
+
     def extend(self, locs: list[str]) -> None:
         """Append rows without a lastmod."""
         self.locs += locs
@@ -97,4 +102,8 @@ class Rows:
 
 
 def _too_long(locs: pa.StringArray) -> int:
+    if (
+        pc.binary_length(locs).to_numpy().max(initial=0) < LOC_LENGTH
+    ):  # a character is a byte or more
+        return 0
     return int(np.count_nonzero(pc.utf8_length(locs).to_numpy() >= LOC_LENGTH))

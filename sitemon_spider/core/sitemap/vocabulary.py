@@ -44,6 +44,11 @@ def split_name(name: str) -> tuple[str, str]:
     return namespace, local
 
 
+def is_news_namespace(namespace: str) -> bool:
+    """Whether it is that of Google's news extension, as written or in a known variant."""
+    return _NEWS.fullmatch(namespace) is not None
+
+
 def is_sitemap_namespace(namespace: str) -> bool:
     """Whether it is the protocol's namespace, as written or in a known variant."""
     return namespace == SITEMAP or _SITEMAP_VARIANT.fullmatch(namespace) is not None
@@ -67,7 +72,7 @@ class SitemapTags(dict[str, int]):
             self.root_namespace = namespace
         if not namespace or namespace == self.root_namespace or is_sitemap_namespace(namespace):
             tag = _SITEMAP_TAGS.get(local, OTHER)
-        elif local == "news" and _NEWS.fullmatch(namespace):
+        elif local == "news" and is_news_namespace(namespace):
             tag = NEWS_ITEM
         self[name] = tag
         return tag

@@ -1,0 +1,1 @@
+"""The second home: an Apify Actor. Nothing outside this room imports it."""
