@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Self
 
 from apify import Actor
 
-from sitemon_spider.apify.record import Records
+from sitemon_spider.apify.record import DAMAGED, Records
 from sitemon_spider.core.prepared import PreparedRecord
 from sitemon_spider.core.reasons import Reason
 from sitemon_spider.core.snapshot import Manifest, SnapshotError
@@ -174,12 +174,11 @@ class KvsStore(FolderStore):
         state.manifest = await records.get(f"{site}.manifest")
         needed: set[str] = set()
         if state.manifest is not None:
-            super().commit(site, 0, state.manifest)
-            self._generation(site, 0).unlink()
+            _bring(self._site(site) / "manifest.json", state.manifest)
             needed |= _segments(state.manifest)
         prepared = await records.get(f"{site}.prepared")
         if prepared is not None:
-            super().put_prepared(site, prepared)
+            _bring(self._site(site) / "prepared.json", prepared)
             needed |= _prepared_segments(prepared)
         limit = asyncio.Semaphore(CONCURRENCY)
 
@@ -187,14 +186,12 @@ class KvsStore(FolderStore):
             async with limit:
                 data = await records.get(f"{site}.s.{name}")
                 if data is not None:
-                    super(KvsStore, self).put_segment(site, name, data)
+                    _bring(self._segment(site, name), data)
 
         async def generation(number: int) -> None:
             async with limit:
                 data = await records.get(f"{site}.g{number:08}")
-                path = self._generation(site, number)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data or b"")
+                _bring(self._generation(site, number), data or DAMAGED)
 
         await asyncio.gather(*map(segment, needed), *map(generation, state.generations))
 
@@ -233,8 +230,8 @@ class KvsStore(FolderStore):
             await records.delete(key)
         else:
             await records.put(key, data)
-            if step == "commit":
-                state.manifest = data
+        if step == "commit":
+            state.manifest = data
 
     @property
     def _store(self) -> Records:
@@ -248,7 +245,9 @@ class KvsStore(FolderStore):
 
     def put_segment(self, site: str, name: str, data: bytes) -> None:
         super().put_segment(site, name, data)
-        self._sites[site].fresh.append(name)
+        state = self._sites[site]
+        state.fresh.append(name)
+        state.steps = [step for step in state.steps if step[1] != f"s.{name}"]
 
     def sync(self, site: str) -> None:
         """The folder ends with the container; `flush` is what makes durable."""
@@ -271,7 +270,7 @@ class KvsStore(FolderStore):
         state = self._sites[site]
         for number in sorted(state.generations - keep):
             self._later(site, "drop", f"g{number:08}", None)
-        for name in sorted((state.segments | set(state.fresh)) - segments):
+        for name in sorted(state.segments - segments):
             self._later(site, "drop", f"s.{name}", None)
         state.generations &= keep
         state.fresh = [name for name in state.fresh if name in segments]
@@ -283,7 +282,6 @@ class KvsStore(FolderStore):
         # The manifest goes first: without it what is left is garbage, not half a snapshot.
         if state.manifest is not None:
             self._later(site, "commit", "manifest", None)
-            state.manifest = None
         self.put_prepared(site, None)
         self.prune(site, set(), set())
 
@@ -331,6 +329,11 @@ class KvsStore(FolderStore):
             await Actor.set_value(_key(name), value, content_type=content_type)
         except Exception as error:
             raise OSError(str(error)) from error
+
+
+def _bring(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
 
 
 def _key(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,13 +17,19 @@ if TYPE_CHECKING:
 
 
 class ItemSink:
-    """The sink of a laptop and of Scrapyd: a row is durable when its feed is closed [D3]."""
+    """The sink of a laptop and of Scrapyd: a row is durable when its feed is closed [D3].
+
+    A row that a user's pipeline drops was delivered to that pipeline; one that makes it fail was
+    not, and ends the delivery of its site.
+    """
 
     durable = False
     full: StopReason | None = None
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
+        self._failed: list[Any] = []
+        crawler.signals.connect(self._item_error, signals.item_error)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ItemSink:
@@ -35,8 +43,13 @@ class ItemSink:
         return None
 
     async def deliver(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
-        """Send each row through the item pipelines, in order."""
+        """Send each row through the item pipelines, in order, up to one that fails there."""
         scraper = self.crawler.engine.scraper
-        for row in rows:
+        for count, row in enumerate(rows):
             await scraper.start_itemproc_async(row, response=None)
+            if self._failed and any(failed is row for failed in self._failed):
+                return count
         return len(rows)
+
+    def _item_error(self, item: Any) -> None:
+        self._failed.append(item)

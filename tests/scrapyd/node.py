@@ -81,7 +81,11 @@ class Node:
                 stdout=log,
                 stderr=log,
             )
-        self.until(self._answers, "Scrapyd to answer")
+        try:
+            self.until(self._answers, "Scrapyd to answer")
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(
@@ -90,19 +94,14 @@ class Node:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._daemon is not None
         try:
-            if self._daemon.poll() is None:
+            # An interrupt from the keyboard has ended Scrapyd and its jobs already.
+            with contextlib.suppress(URLError):
                 for job in self.jobs("pending") | self.jobs("running"):
                     self.cancel(job)
                 self.until(lambda: not self.jobs("running"), "the jobs to end")
         finally:
-            self._daemon.terminate()
-            try:
-                self._daemon.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._daemon.kill()
-                self._daemon.wait()
+            self._stop()
 
     def deploy(self, project: Path) -> str:
         """Run `scrapyd-deploy` in a copy of the project; what it printed."""
@@ -181,10 +180,20 @@ class Node:
         return document
 
     def daemon_log(self) -> str:
-        """What Scrapyd itself has logged."""
-        return (self.folder / "scrapyd.log").read_text("utf-8", "replace")
+        """What Scrapyd itself has logged, without the calls that it answered."""
+        lines = (self.folder / "scrapyd.log").read_text("utf-8", "replace").splitlines(True)
+        return "".join(line for line in lines if "HTTP/1.1" not in line)
 
     # --- the process ----------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        assert self._daemon is not None
+        self._daemon.terminate()
+        try:
+            self._daemon.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._daemon.kill()
+            self._daemon.wait()
 
     def _answers(self) -> bool:
         assert self._daemon is not None

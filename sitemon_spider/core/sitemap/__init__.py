@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sitemon_spider.core.reasons import Kind, Reason
 from sitemon_spider.core.sitemap.charset import to_utf8
@@ -12,6 +12,9 @@ from sitemon_spider.core.sitemap.parsed import NotASitemap, ParsedSitemap, Rows
 from sitemon_spider.core.sitemap.scanner import scan
 from sitemon_spider.core.sitemap.sniff import find_root, what_else
 from sitemon_spider.core.sitemap.text import read_text
+
+if TYPE_CHECKING:
+    from sitemon_spider.core.sitemap.sniff import Root
 
 _LARGE: Final = 1 << 15  # from about here on the fast reader is the faster one
 
@@ -31,13 +34,17 @@ def parse_sitemap(
     root = find_root(document, notes)
     if root is None:
         return _text(document, notes, cut)
-    rows = Rows(notes.copy())
-    is_whole = root.kind is Kind.URLSET and len(document) >= _LARGE
-    if not (is_whole and scan(document, root.position, rows)):
-        rows, is_whole = read_document(document, root, notes)
+    rows, is_whole = _read(document, root, notes)
     if not is_whole or rows.lost:
         cut = cut or Reason.TRUNCATED
     return rows.parsed(_kind(root.kind, rows), cut)
+
+
+def _read(document: bytes, root: Root, notes: Counter[str]) -> tuple[Rows, bool]:
+    rows = Rows(notes.copy())
+    if root.kind is Kind.URLSET and len(document) >= _LARGE and scan(document, root.position, rows):
+        return rows, True
+    return read_document(document, root, notes)
 
 
 def _text(document: bytes, notes: Counter[str], cut: Reason | None) -> ParsedSitemap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from sitemon_spider.core.reasons import Kind, Reason
@@ -12,6 +11,8 @@ from sitemon_spider.core.sitemap.repair import next_start, reread
 from sitemon_spider.core.sitemap.strict import UNBOUND_PREFIX, SitemapElements, feed, new_parser
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from sitemon_spider.core.sitemap.sniff import Root
     from sitemon_spider.core.sitemap.strict import Elements
 
