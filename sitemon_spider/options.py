@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from sitemon_spider.core.filters import Pattern
 from sitemon_spider.core.reasons import ChangeType
-from sitemon_spider.core.targets import Rejection, SiteTarget, read_target
+from sitemon_spider.core.targets import Rejection, SiteTarget, read_target, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,11 @@ def _split(value: object) -> object:
 
 def _pattern(text: str | None) -> str | None:
     if text:
-        Pattern(text)
+        try:
+            Pattern(text)
+        except ValueError as error:
+            msg = f"not a regular expression: {error}"
+            raise ValueError(msg) from None
     return text or None
 
 
@@ -199,6 +203,13 @@ class Options(BaseModel):
             raise ValueError(msg)
         return self
 
+    def shown(self) -> dict[str, Any]:
+        """The options as a record shows them, by their wire names and without passwords."""
+        values = self.model_dump(mode="json", by_alias=True)
+        for name in ("sites", "sitemapUrls"):
+            values[name] = [without_password(line) for line in values[name]]
+        return values
+
     def targets(self, *, allow_private: bool) -> Iterator[SiteTarget | Rejection]:
         """What each entry names, in order; private addresses only where they are allowed."""
         for line in self.sites:
@@ -216,7 +227,7 @@ class Options(BaseModel):
         if len(refused) == len(targets):
             first = refused[0]
             name = "sites" if self.sites else "sitemapUrls"
-            msg = f"{name}: no entry can be read: {first.detail}, got {shown(first.input)}"
+            msg = f"{name}: no entry can be read: {first.detail}, got {printable(first.input)}"
             raise InputError(msg)
 
     INPUT_FILE: ClassVar[str] = "input"
@@ -224,6 +235,10 @@ class Options(BaseModel):
     @classmethod
     def read(cls, values: dict[str, Any]) -> Options:
         """Options from JSON-like values by camelCase or snake_case names. Raises InputError."""
+        for name in values:
+            if "_" in name and to_camel(name) in values:
+                msg = f"{to_camel(name)}: given twice, as {to_camel(name)} and as {name}"
+                raise InputError(msg)
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -272,10 +287,10 @@ def _sentence(error: ValidationError, model: type[Options]) -> str:
         hint = f"; did you mean {close[0]}?" if close else ""
         return f"{name}: there is no option of this name{hint}"
     rule = str(fault["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-    return f"{name}: {rule[0].lower()}{rule[1:]}, got {shown(fault['input'])}"
+    return f"{name}: {rule[0].lower()}{rule[1:]}, got {printable(fault['input'])}"
 
 
-def shown(value: object) -> str:
+def printable(value: object) -> str:
     """A value as a message shows it: printable, and not too long [S3]."""
     text = ascii(value)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

@@ -25,6 +25,7 @@ from sitemon_spider.core.records import HostFacts, SiteEnd, Skipped
 from sitemon_spider.core.snapshot import (
     KEPT_GENERATIONS,
     Manifest,
+    Owed,
     Snapshot,
     SnapshotError,
     generation_of,
@@ -88,6 +89,7 @@ class MonitorRun:
 
     `store` keeps the records; `snapshots` the sites, elsewhere when nothing is tracked.
     `stop` ends it early: what is queued is refused, readings drain, every site still gets its row.
+    `ended` holds the rows of sites that this run ended before it was restarted.
     `all_started` says that no further site will be read, `closed` that the records are written.
     """
 
@@ -109,6 +111,7 @@ class MonitorRun:
     sink: Sink | None = None
     order: dict[str, int] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
+    ended: dict[str, SiteRow] = field(default_factory=dict)
     all_started: bool = False
     closed: bool = False
     _reactions: list[Callable[[], None]] = field(default_factory=list)
@@ -174,18 +177,18 @@ class MonitorRun:
         """Wait until another site may be read (`maxConcurrentSites`)."""
         await self._places.acquire()
 
-    def open(self, target: SiteTarget) -> SiteReading:
+    async def open(self, target: SiteTarget) -> SiteReading:
         """Begin the reading of a site. Raises SnapshotError on a snapshot that cannot be used."""
         options = self.options
         name = site_name(target.key)
         previous = None
         if self.tracks:
-            if not self.snapshots.lock(name):
+            if not await self.snapshots.lock(name):
                 raise SnapshotError(Reason.LOCKED, "another process has its lock")
             self._locked.append(name)
             if options.start_over:
                 self.snapshots.forget(name)
-            previous = self._recovered(target.key, name)
+            previous = await self._recovered(target.key, name)
         limits = Limits(
             max_urls=options.max_urls_per_site,
             max_sitemaps=options.max_sitemaps_per_site,
@@ -198,7 +201,23 @@ class MonitorRun:
         self.readings[target.key] = reading
         return reading
 
-    def _recovered(self, key: str, name: str) -> Snapshot | None:
+    def is_saved(self, reading: SiteReading) -> bool:
+        """Whether this very run saved the site before it was restarted, with no row left to tell.
+
+        Only where rows are durable at once: elsewhere those of a killed run are provisional [D5].
+        """
+        if reading.previous is None or self.sink is None or not self.sink.durable:
+            return False
+        if reading.previous.manifest.run != self.run_id:
+            return False
+        try:
+            owed = set(reading.previous.owed.column("reason").to_pylist())
+        except SnapshotError:
+            return False  # The comparison says what is wrong with it.
+        to_tell = owed & {Owed.ADDED, Owed.CHANGED, Owed.REMOVED}
+        return not to_tell and self.options.output_mode == "changes_only"
+
+    async def _recovered(self, key: str, name: str) -> Snapshot | None:
         """The committed snapshot, after a killed run's delivery was settled [D5]."""
         segments = SiteSegments(self.snapshots, name)
         data = self.snapshots.manifest(name)
@@ -212,7 +231,7 @@ class MonitorRun:
             generation = committed.generation if committed else 0
             arrived = None
             if prepared.manifest.generation > generation:
-                arrived = self.sink.arrived(position, prepared)
+                arrived = await self.sink.arrived(position, prepared)
             if arrived is None:
                 # Committed already, or nobody can tell: what still holds is reported again.
                 self.snapshots.put_prepared(name, None)
@@ -263,6 +282,11 @@ class MonitorRun:
         self.totals[f"skipped/{skipped.reason}"] += 1
         if len(self.skipped) < MAX_SKIPPED:
             self.skipped.append(skipped)
+
+    def count_notes(self, notes: Counter[str]) -> None:
+        """Add up the oddities of a file, which cost no URL (`sitemon/note/<code>`)."""
+        for code, count in notes.items():
+            self.totals[f"note/{code}"] += count
 
     def append_history(self, site: str, row: SiteRow) -> None:
         """Add a site's row to its history, which is kept for ever (SPEC §3)."""

@@ -53,7 +53,7 @@ class LedgerSink(ItemSink):
         path = self._path()
         return {"offset": path.stat().st_size if path.exists() else 0}
 
-    def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
+    async def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
         assert position is not None
         path = self._path()
         data = path.read_bytes()[position["offset"] :] if path.exists() else b""

@@ -17,7 +17,7 @@ from sitemon_spider.core.urls import identity, key
 from sitemon_spider.items import ChangeRow, SiteRow, UrlRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from apify.storages import Dataset
     from scrapy.crawler import Crawler
@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 EVENTS = {ChangeRow: "change-detected", UrlRow: "url-listed"}
 """What a row is charged as (SPEC §8); their prices stand in `.actor/pay_per_event.json`."""
 
-PAGE = 1_000
-"""Rows of a dataset that are read at once."""
+FIELDS = {row: [field.name for field in fields(row)] for row in (ChangeRow, UrlRow, SiteRow)}
 
 
 @dataclass(slots=True)
@@ -59,8 +58,8 @@ class Earlier:
             reason = row.get("stopReason")
             stopped = reason is not None and StopReason(reason).stops_the_run
             if row.get("status") in {"ok", "partial"} and not stopped:
-                known = {name.name for name in fields(SiteRow)}
-                self.ended[site] = SiteRow(**{n: v for n, v in row.items() if n in known})
+                values: dict[str, Any] = {name: row.get(name) for name in FIELDS[SiteRow]}
+                self.ended[site] = SiteRow(**values)
 
 
 class ApifySink:
@@ -77,10 +76,10 @@ class ApifySink:
         self.full: StopReason | None = None
         self.closed = False
         self.earlier = earlier
-        self.charged: Counter[str] = Counter()
         self._crawler: Crawler | None = None
         self._dataset = dataset
         self._rows = earlier.rows
+        self._sites: list[SiteRow] = []
         self._lock = asyncio.Lock()
 
     @classmethod
@@ -141,23 +140,31 @@ class ApifySink:
             except Exception as error:
                 raise OSError(str(error)) from error
             self._rows += 1
+            self._sites.append(row)
+
+    async def push_rest(self, rows: Sequence[SiteRow]) -> None:
+        """Push the rows of sites whose end the crawl had no time to pass through its stages."""
+        for row in rows:
+            told = any(row is pushed for pushed in self._sites)
+            if not told and row is not self.earlier.ended.get(row.site):
+                await self.push_site(row)
 
     def _holds(self, row: ChangeRow | UrlRow) -> bool:
         urls = self.earlier.urls
         return bool(urls) and isinstance(row, UrlRow) and _hash(row.site, row.url) in urls
 
     async def _push(self, rows: Sequence[ChangeRow | UrlRow]) -> int:
+        # Outside of pay-per-event nothing is charged although all rows are pushed; inside, rows
+        # beyond the budget are cut without a word.
+        charging = Actor.get_charging_manager().get_pricing_info().is_pay_per_event
         event = EVENTS[type(rows[0])]
         try:
-            result = await Actor.push_data([wire(row) for row in rows], charged_event_name=event)
+            result = await Actor.push_data(
+                [wire(row) for row in rows], charged_event_name=event if charging else None
+            )
         except Exception as error:
             raise OSError(str(error)) from error
-        pushed = len(rows)
-        if Actor.get_charging_manager().get_pricing_info().is_pay_per_event:
-            # Rows beyond the budget are cut without a word; outside of pay-per-event nothing is
-            # charged although all were pushed.
-            pushed = result.charged_count
-            self.charged[event] += pushed
+        pushed = result.charged_count if charging else len(rows)
         self._rows += pushed
         if pushed < len(rows):
             self.full = StopReason.CHARGE_LIMIT
@@ -199,25 +206,20 @@ class SiteRowPipeline:
 
 def wire(row: Row) -> dict[str, Any]:
     """A row as JSON-like values."""
-    return {name: getattr(row, name) for name in row.__slots__}
+    return {name: getattr(row, name) for name in FIELDS[type(row)]}
 
 
-async def _rows(dataset: Dataset, offset: int) -> Any:
-    """The rows of a dataset from an offset on, a page at a time."""
-    while True:
-        try:
-            page = await dataset.get_data(offset=offset, limit=PAGE)
-        except Exception as error:
-            raise OSError(str(error)) from error
-        if not page.items:
-            return
-        for row in page.items:
-            yield row
-        offset += len(page.items)
+async def _rows(dataset: Dataset, offset: int) -> AsyncIterator[dict[str, Any]]:
+    """The rows of a dataset from an offset on. Raises OSError."""
+    try:
+        async for row in dataset.iterate_items(offset=offset):
+            yield dict(row)
+    except Exception as error:
+        raise OSError(str(error)) from error
 
 
 def _hash(site: str, url: str) -> int:
-    return xxhash.xxh3_64_intdigest(f"{site}\n{url}")
+    return xxhash.xxh3_64_intdigest(f"{site}\n{url}".encode())
 
 
 def _key(url: str) -> int:

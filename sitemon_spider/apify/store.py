@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from apify import Actor
 
@@ -122,7 +122,7 @@ class KvsStore(FolderStore):
         """Take the site's lease and bring near what is stored of it; False when another has it."""
         records, state = self._store, self._sites[site]
         holder = _document(await records.get(f"{site}.lease"))
-        if holder and holder.get("run") != self.run_id and await self._lives(str(holder["run"])):
+        if holder and holder.get("run") != self.run_id and await self._lives(holder["run"]):
             return False
         lease = {"run": self.run_id, "token": self._token, "at": _now().isoformat()}
         await records.put(f"{site}.lease", json.dumps(lease).encode())
@@ -138,9 +138,9 @@ class KvsStore(FolderStore):
         beat = _document(await self._store.get(f"alive.{run}"))
         if not beat:
             return False
-        if beat.get("host") == socket.gethostname() and not _is_process(int(beat.get("pid", 0))):
+        if beat.get("host") == socket.gethostname() and not _is_process(int(beat["pid"])):
             return False
-        return _now() - datetime.fromisoformat(str(beat["at"])) < LEASE
+        return _now() - datetime.fromisoformat(beat["at"]) < LEASE
 
     async def _beat(self, records: Records) -> None:
         beat = {"at": _now().isoformat(), "host": socket.gethostname(), "pid": os.getpid()}
@@ -296,10 +296,13 @@ class KvsStore(FolderStore):
         self._output[name] = data
         return f"the run's key-value store, record {_key(name)}"
 
+    def rows_file(self, run: str) -> None:
+        """Rows go to the dataset."""
+
     def drop_old_runs(self) -> None:
         """The platform keeps runs as long as the user's plan says."""
 
-    async def close(self) -> list[str]:
+    async def close(self, *, keep_lease: bool) -> list[str]:
         """Flush what is left, write the run's records, end the leases. Returns what failed."""
         faults = []
         for site, state in self._sites.items():
@@ -315,6 +318,7 @@ class KvsStore(FolderStore):
                 faults.append(f"{name}: {error}")
         if self._beating is not None:
             self._beating.cancel()
+        if self._records is not None and not keep_lease:
             try:
                 await self._store.delete(f"alive.{self.run_id}")
             except OSError as error:
@@ -344,7 +348,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _document(data: bytes | None) -> dict[str, object]:
+def _document(data: bytes | None) -> dict[str, Any]:
     """A small JSON record of ours; empty when there is none or it is damaged."""
     try:
         document = json.loads(data or b"{}")

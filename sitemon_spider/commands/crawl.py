@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -12,9 +13,12 @@ from sitemon_spider.core.reasons import Status
 from sitemon_spider.engine import MonitorCrawler
 from sitemon_spider.extensions.logging import set_log_levels
 from sitemon_spider.options import InputError, Options
+from sitemon_spider.spiders.sitemon import clock_of
 
 if TYPE_CHECKING:
     import argparse
+
+logger = logging.getLogger(__name__)
 
 
 class Command(CrawlCommand):
@@ -30,8 +34,12 @@ class Command(CrawlCommand):
         try:
             options = Options.from_arguments(opts.spargs)
             options.require_target(allow_private=allow_private)
+            clock_of(self.settings.get("SITEMON_NOW"))
             spider = self.crawler_process.spider_loader.load(args[0])
         except InputError as error:
+            if self.settings["LOG_FILE"]:
+                # Of a job of Scrapyd nobody sees what is printed.
+                logger.error("%s", error)
             raise UsageError(str(error), print_help=False) from None
         except KeyError:
             msg = f"there is no spider {args[0]!r}"

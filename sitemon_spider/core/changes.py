@@ -147,7 +147,7 @@ class SiteChanges:
         locs: list[Any] = sides.text("loc", shown).to_pylist()
         before = sides.text("lastmod", told).to_pylist() if told is not None else nothing
         after = sides.text("lastmod", read).to_pylist() if read is not None else nothing
-        seen: list[Any] = sides.text("first_seen", shown if told is None else told).to_pylist()
+        seen: list[Any] = _first_seen(sides, shown if told is None else told).to_pylist()
         detected = wire_moment(self.now)
         for at, loc in enumerate(locs):
             yield ChangeRow(
@@ -167,6 +167,19 @@ class SiteChanges:
             return entry.url
         stored = self.known.files.get(address) if self.known else None
         return stored.url if stored else address
+
+
+def _first_seen(sides: Sides, rows: Side) -> pa.ChunkedArray[Any]:
+    """Since when URLs are known: one that was added and not told may stand in another file now."""
+    seen = sides.text("first_seen", rows)
+    owed = sides.owed.filter(pc.equal(sides.owed.column("reason"), pa.scalar(Owed.ADDED)))
+    keys, first = np.unique(owed.column("key").to_numpy(), return_index=True)
+    again = member(rows.keys, keys)
+    if not again.any():
+        return seen
+    moments = seen.cast(pa.int64()).to_numpy().copy()
+    moments[again] = first_seen_of(owed)[first][np.searchsorted(keys, rows.keys[again])]
+    return pa.chunked_array([pa.array(moments).cast(pa.timestamp("ms", tz="UTC"))])
 
 
 def wire_moment(moment: datetime) -> str:
@@ -271,7 +284,8 @@ def _told_since(changes: SiteChanges, sides: Sides) -> tuple[Keys, npt.NDArray[n
     """Since when each known URL of interest is known, in key order."""
     told = sides.told.take(np.flatnonzero(member(sides.told.keys, changes.known_keys)))
     seen = sides.text("first_seen", told).cast(pa.int64()).to_numpy()
-    owed = sides.owed.filter(pc.equal(sides.owed.column("reason"), pa.scalar(Owed.AGED)))
+    reasons = pa.array([Owed.AGED, Owed.ADDED])
+    owed = sides.owed.filter(pc.is_in(sides.owed.column("reason"), value_set=reasons))
     keys = np.concatenate([told.keys, owed.column("key").to_numpy()])
     since = np.concatenate([seen, first_seen_of(owed)])
     order = np.lexsort((since, keys))
@@ -367,7 +381,7 @@ def _table(
         sides.text("loc", rows),
         files,
         lastmods,
-        sides.text("first_seen", rows),
+        _first_seen(sides, rows),
         pa.array([reason] * len(rows), pa.string()),
         pa.array(since).cast(pa.timestamp("ms", tz="UTC")),
     ]

@@ -100,6 +100,12 @@ def latest_rows(listing: Listing) -> Rows:
     return np.asarray(order[np.append(keys[1:] != keys[:-1], True)])
 
 
+def distinct(keys: Keys) -> Keys:
+    """The distinct keys, sorted. numpy's own hashes first, which costs more for random keys."""
+    ordered = np.sort(keys)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+
+
 def concat_listings(parts: list[Listing]) -> Listing:
     """The rows of all parts, in order."""
     parts = [*parts, NOTHING]

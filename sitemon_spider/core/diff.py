@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sitemon_spider.core.changes import Plan, SiteChanges
+from sitemon_spider.core.columns import distinct
 from sitemon_spider.core.filters import Pattern, mask
 from sitemon_spider.core.lastmod import differs, finer, latest_order, stamp
 from sitemon_spider.core.reasons import Baseline, ChangeType
@@ -67,7 +68,10 @@ def diff(
     what waits, and what the next snapshot needs. Raises SnapshotError.
     """
     reading.keep_filtered()
-    known = None if reading.rebaseline else previous
+    known = previous
+    if reading.rebaseline:
+        # [C14]: another view of the site, but not its first run: nothing is reported.
+        known, policy = None, replace(policy, report_first_run=False)
     entries = next_entries(previous, reading, now)
     sides = None
     if known is not None or policy.report_first_run:
@@ -115,12 +119,13 @@ class _Comparison:
             return result
         told, read = self.sides.told, self.sides.read
         aged = self.sides.owed_keys(Owed.AGED)
-        told_keys, read_keys = np.unique(told.keys), np.unique(read.keys)
+        told_keys, read_keys = distinct(told.keys), distinct(read.keys)
         added = _latest(read, np.setdiff1d(read_keys, np.union1d(told_keys, aged)))
         both = np.intersect1d(told_keys, read_keys)
         lost = np.setdiff1d(told_keys, read_keys)
         changed = self._changed(both)
-        result.known_keys = np.union1d(both, np.intersect1d(aged, read_keys))
+        again = self.sides.owed_keys(Owed.AGED, Owed.ADDED)
+        result.known_keys = np.union1d(both, np.intersect1d(again, read_keys))
         result.shuffled = self._shuffled(both)
         removed = self._removed(lost)
         result.still_aged = np.setdiff1d(aged, read_keys)
@@ -245,10 +250,15 @@ class _Comparison:
         return suppressed | (ageless & _inside(stamp(instants, whole_site=True), read))
 
     def _site_moments(self, ages: npt.NDArray[np.bool_]) -> tuple[int, npt.NDArray[np.int64]]:
-        """How many URLs are dated in both runs, and all moments read now; aging files left out."""
+        """How many URLs are dated in both runs, and all moments read now; aging files left out.
+
+        What was not read in this run is left out too: a file that fails on the day of a stamp must
+        not make changes of the others [G].
+        """
         rest = self.sides.unaltered(ages).moments
         now = self.sides.read
-        now = _latest(now.take(np.flatnonzero(~ages[now.files])), np.unique(now.keys))
+        seen = ~ages[now.files] & (now.rows < self.sides.seen[now.files])
+        now = _latest(now.take(np.flatnonzero(seen)), np.unique(now.keys))
         then = self.sides.told
         then = _latest(then.take(np.flatnonzero(~ages[then.files])), np.unique(then.keys))
         dated_now, dated_then = now.keys[now.moments.forms != 0], then.keys[then.moments.forms != 0]

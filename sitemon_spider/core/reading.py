@@ -345,6 +345,8 @@ class SiteReading:
 
     def absorb(self, file: SitemapFile) -> bool:
         """Take in one file's verdict; True when the frontier is empty: the reading is done."""
+        if file.reason is Reason.STOPPED:
+            self.cut_short = True
         if file.kind is Kind.ROBOTS:
             self.frontier.discard(f"{self.target.key}/robots.txt")
             return not self.frontier
@@ -377,8 +379,6 @@ class SiteReading:
             self.probes.append(verdict)
         else:
             self.verdicts[address] = verdict
-        if file.reason is Reason.STOPPED:
-            self.cut_short = True
         return not self.frontier
 
     def alias_of(self, address: str, final: str) -> str | None:

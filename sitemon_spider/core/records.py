@@ -77,7 +77,8 @@ def result_of(facts: RunFacts) -> Status:
     statuses = {end.row.status for end in facts.ends}
     if facts.feed_failed or not statuses or statuses <= {Status.FAILED}:
         return Status.FAILED
-    return Status.OK if statuses <= {Status.OK, Status.SKIPPED} else Status.PARTIAL
+    whole = statuses <= {Status.OK, Status.SKIPPED} and not facts.stop_reason
+    return Status.OK if whole else Status.PARTIAL
 
 
 def output(facts: RunFacts) -> bytes:
@@ -98,6 +99,11 @@ def output(facts: RunFacts) -> bytes:
         "retries": facts.totals["retries"],
         "robotsFiles": facts.totals["robots_files"],
         "skippedByReason": {r: n for r in Reason if (n := facts.totals[f"skipped/{r}"])},
+        "notes": {
+            name.removeprefix("note/"): count
+            for name, count in sorted(facts.totals.items())
+            if name.startswith("note/")
+        },
     }
     document = {
         "result": result_of(facts),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sitemon_spider.core.changes import wire_moment
-from sitemon_spider.core.columns import NOTHING
+from sitemon_spider.core.columns import NOTHING, distinct
 from sitemon_spider.core.reasons import Baseline, Outcome, Reason, Status, StopReason
 from sitemon_spider.core.snapshot import Owed
 from sitemon_spider.items import SiteRow
@@ -48,7 +48,7 @@ def unfinished_row(
     stopped: StopReason | None,
 ) -> SiteRow:
     """The row of a reading that was neither compared nor saved; its `baseline` is null."""
-    if reason is Reason.DUPLICATE_INPUT:
+    if reason in {Reason.DUPLICATE_INPUT, Reason.LOCKED}:
         status = Status.SKIPPED
     elif reason in {Reason.STOPPED, Reason.TOO_MANY_FAILED}:
         status = Status.PARTIAL
@@ -59,6 +59,15 @@ def unfinished_row(
     row = _row(reading, status, now, stopped)
     row.errorType = reason
     row.error = sentence(reason, detail) if reason else None
+    return row
+
+
+def saved_row(reading: SiteReading, now: datetime) -> SiteRow:
+    """The row of a site that this run had saved before it was restarted; it is not read again."""
+    row = _row(reading, Status.OK, now, None)
+    row.baseline = Baseline.UNKNOWN
+    if reading.previous is not None:
+        row.urlsFound = reading.previous.manifest.urls or 0
     return row
 
 
@@ -126,7 +135,7 @@ def urls_found(changes: SiteChanges) -> int:
             parts.append(verdict.listing.keys[: verdict.read_rows])
         elif previous is not None:
             parts.append(previous.keys(verdict.node.address)[: verdict.read_rows])
-    return len(np.unique(np.concatenate(parts)))
+    return len(distinct(np.concatenate(parts)))
 
 
 def first_failure(reading: SiteReading) -> FileVerdict | None:

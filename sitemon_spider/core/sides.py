@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemon_spider.core.columns import NOTHING, Listing, concat_listings, latest_rows
+from sitemon_spider.core.columns import NOTHING, Listing, concat_listings, distinct, latest_rows
 from sitemon_spider.core.lastmod import Moments, differs, moments
 from sitemon_spider.core.snapshot import NOTHING_OWED, READER, Owed, read_table
 from sitemon_spider.core.urls import identity
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 OWED_SOURCE = 0
 """The source number of the owed table; segments are numbered from 1."""
+
+ALL_ROWS = np.iinfo(np.int64).max
+"""More rows than any file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file whose listing was read anew: how many URLs are dated on both sides, and changed."""
+    """A file whose listing was read anew: how many URLs are dated on both sides, and changed.
+
+    Only what was read in this run counts, not what is carried behind a cut.
+    """
 
     file: int
     dated: int
@@ -94,13 +100,15 @@ class Sides:
     """Told and read for the keys of interest, and what the guards have to know of the files.
 
     `addresses` numbers the files in the order of their addresses, so that nothing depends on the
-    order in which they were read. `had` counts the URLs told of each file.
+    order in which they were read. `had` counts the URLs told of each file, `seen` how many of its
+    rows this run knows to stand: all where it was read in full, none where it was not read.
     """
 
     addresses: list[str]
     told: Side
     read: Side
     had: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.int64]
     anew: list[FileChange]
     owed: pa.Table
     owed_by_reason: dict[str, Keys]
@@ -120,7 +128,7 @@ class Sides:
         return same
 
     def unaltered(self, left_out: npt.NDArray[np.bool_]) -> Listing:
-        """Every URL that is not of interest, once, with its latest moment; some files left out."""
+        """Every URL seen that is not of interest, once, with its latest moment; files left out."""
         return self._layout.unaltered(left_out)
 
     def owed_keys(self, *reasons: str) -> Keys:
@@ -149,19 +157,31 @@ def member(keys: Keys, chosen: Keys) -> npt.NDArray[np.bool_]:
     return np.asarray(chosen[at] == keys)
 
 
+TEXT_COLUMNS = ["loc", "lastmod", "first_seen"]
+KEPT_ROWS = 100_000
+"""How many rows' texts are kept at hand; of older ones the segment is read again."""
+
+
 @dataclass(slots=True)
 class _Texts:
-    """The tables that the sources number, the last few kept open."""
+    """The texts of the rows of interest: of each segment only these are kept at hand."""
 
-    previous: Snapshot | None
     segments: Segments
     owed: pa.Table
     names: list[str] = field(default_factory=lambda: [""])
+    _wanted: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
     _open: dict[int, pa.Table] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
         self.names.append(name)
         return len(self.names) - 1
+
+    def want(self, side: Side) -> None:
+        """Note the rows of a side as those whose texts may be asked for."""
+        order = np.argsort(side.sources, kind="stable")
+        for source, rows in _groups(side.sources[order], side.rows[order]):
+            known = self._wanted.get(source)
+            self._wanted[source] = np.unique(rows) if known is None else np.union1d(known, rows)
 
     def column(self, column: str, side: Side) -> pa.ChunkedArray[Any]:
         order = np.argsort(side.sources, kind="stable")
@@ -170,6 +190,8 @@ class _Texts:
         chunks = []
         for source, rows in _groups(side.sources[order], side.rows[order]):
             table = self._table(source)
+            if source != OWED_SOURCE:
+                rows = np.searchsorted(self._wanted[source], rows)  # noqa: PLW2901
             chunks.append(table.column(column).take(pa.array(rows, pa.int64())).combine_chunks())
         if not chunks:
             return pa.chunked_array([self.owed.column(column).combine_chunks().slice(0, 0)])
@@ -179,9 +201,10 @@ class _Texts:
         if source == OWED_SOURCE:
             return self.owed
         if source not in self._open:
-            while len(self._open) >= 4:
+            while sum(table.num_rows for table in self._open.values()) > KEPT_ROWS:
                 del self._open[next(iter(self._open))]
-            self._open[source] = read_table(self.segments, self.names[source])
+            table = read_table(self.segments, self.names[source], TEXT_COLUMNS)
+            self._open[source] = table.take(pa.array(self._wanted[source], pa.int64()))
         return self._open[source]
 
 
@@ -213,9 +236,10 @@ class _Layout:
         owing = {file for file in self.owed.column("file").to_pylist() if file}
         self.addresses = sorted({*stored, *entries, *owing})
         self.number = {address: i for i, address in enumerate(self.addresses)}
-        self.texts = _Texts(previous, segments, self.owed)
+        self.texts = _Texts(segments, self.owed)
         self.owed_keys = np.unique(self.owed.column("key").to_numpy())
         self.had = np.zeros(len(self.addresses), np.int64)
+        self.seen = np.array([self._rows_seen(a) for a in self.addresses], np.int64)
         self.interest = NOTHING.keys
 
     def sides(self) -> Sides:
@@ -232,11 +256,15 @@ class _Layout:
                 before = stored[address] if address in stored else self._stored(address)
                 after = now.get(address, before)
                 self._gather(address, before, after, told, read)
+        told_side, read_side = Side.concat(told), Side.concat(read)
+        self.texts.want(told_side)
+        self.texts.want(read_side)
         return Sides(
             self.addresses,
-            Side.concat(told),
-            Side.concat(read),
+            told_side,
+            read_side,
             self.had,
+            self.seen,
             anew,
             self.owed,
             _by_reason(self.owed),
@@ -247,9 +275,11 @@ class _Layout:
         """See `Sides.unaltered`."""
         parts = []
         for address in self.addresses:
-            if not left_out[self.number[address]]:
+            rows = self.seen[self.number[address]]
+            if rows and not left_out[self.number[address]]:
                 listing = self._read(address)
-                parts.append(listing.take(np.flatnonzero(~member(listing.keys, self.interest))))
+                rest = ~member(listing.keys[:rows], self.interest)
+                parts.append(listing.take(np.flatnonzero(rest)))
         together = concat_listings(parts)
         return together.take(latest_rows(together))
 
@@ -294,16 +324,18 @@ class _Layout:
             )
             a, b = before.moments.take(i), after.moments.take(j)
             unequal = (a.instants != b.instants) | (a.forms != b.forms)
+            seen = self.seen[self.number[address]]
             parts += [
                 common[unequal],
                 np.setdiff1d(before.keys, common, assume_unique=True),
                 np.setdiff1d(after.keys, common, assume_unique=True),
             ]
             if len(after):
-                dated = int(((a.forms != 0) & (b.forms != 0)).sum())
-                count = int(differs(a, b).sum())
-                anew.append(FileChange(self.number[address], dated, count, after))
-        return np.unique(np.concatenate(parts)), anew
+                dated = int(((a.forms != 0) & (b.forms != 0) & (j < seen)).sum())
+                count = int((differs(a, b) & (j < seen)).sum())
+                read = after.take(np.arange(min(seen, len(after))))
+                anew.append(FileChange(self.number[address], dated, count, read))
+        return distinct(np.concatenate(parts)), anew
 
     def _listing_changed(self, address: str) -> bool:
         """Whether the file's stored listing and the one that counts now may differ."""
@@ -338,6 +370,13 @@ class _Layout:
         if verdict.listing is not None:
             return verdict.listing
         return self.previous.listing(address) if self.previous else NOTHING
+
+    def _rows_seen(self, address: str) -> int:
+        """How many leading rows of the file's listing this run knows to stand."""
+        verdict = self.verdicts.get(address)
+        if verdict is None:
+            return 0
+        return ALL_ROWS if verdict.read_in_full else verdict.read_rows
 
     def _rows_stored(self, address: str) -> int:
         entry = self.previous.files.get(address) if self.previous else None

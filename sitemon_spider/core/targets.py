@@ -36,7 +36,7 @@ class SiteTarget:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """An input that is not read, and why."""
+    """An input that is not read, and why; its line is kept without a password."""
 
     input: str
     reason: Reason
@@ -54,7 +54,11 @@ def read_target(line: str, *, direct: bool, allow_private: bool = False) -> Site
         if parts.scheme.lower() not in {"http", "https"}:
             return Rejection(line, Reason.INVALID_ADDRESS, "only http and https are read")
         if "@" in parts.netloc:
-            return Rejection(line, Reason.INVALID_ADDRESS, "a user name or password in the address")
+            return Rejection(
+                without_password(line),
+                Reason.INVALID_ADDRESS,
+                "a user name or password in the address",
+            )
         site, url = origin(address), identity(address)
     except (InvalidUrl, ValueError):
         return Rejection(line, Reason.INVALID_ADDRESS, "not an address of a website")
@@ -66,6 +70,11 @@ def read_target(line: str, *, direct: bool, allow_private: bool = False) -> Site
     if direct or (path != "/robots.txt" and SITEMAP_PATH.search(path)):
         return SiteTarget(url, line, address.partition("#")[0], direct=True)
     return SiteTarget(site, line, site, direct=False)
+
+
+def without_password(line: str) -> str:
+    """An input line as it may be shown: what stands before an @ of its host is starred [S3]."""
+    return re.sub(r"^(\s*[^/]*//)?[^/@]+(?=@)", r"\1***", line)
 
 
 def may_be_public(host: str) -> bool:

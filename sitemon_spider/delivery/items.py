@@ -39,7 +39,7 @@ class ItemSink:
     def position(self) -> dict[str, Any] | None:
         return None
 
-    def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
+    async def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
         return None
 
     async def deliver(self, rows: Sequence[ChangeRow | UrlRow]) -> int:

@@ -25,7 +25,7 @@ class Sink(Protocol):
     def position(self) -> dict[str, Any] | None:
         """Where the rows of the next delivery will begin, for `arrived`; None if it cannot tell."""
 
-    def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
+    async def arrived(self, position: dict[str, Any] | None, prepared: Prepared) -> int | None:
         """How many rows of a killed run's delivery arrived; None = unknown [D5]."""
 
     async def deliver(self, rows: Sequence[ChangeRow | UrlRow]) -> int:

@@ -42,6 +42,7 @@ class Closing:
         self._endings: list[asyncio.Future[None]] = []
         self._accepted: Counter[str] = Counter()
         self._written: Counter[str] = Counter()
+        self._closed: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Closing:
@@ -92,13 +93,11 @@ class Closing:
     # --- are the feeds whole? -------------------------------------------------------------------
 
     def _item_scraped(self, item: Any) -> None:
-        exporter = self.crawler.get_extension(FeedExporter)
-        for slot in exporter.slots if exporter else []:
+        for slot in self._slots():
             if slot.filter.accepts(item):
                 self._accepted[slot.uri_template] += 1
 
     def _slot_closed(self, slot: FeedSlot) -> None:
-        self._written[slot.uri_template] += slot.itemcount
         if isinstance(slot.storage, FileFeedStorage):
             # A snapshot must not outlive a power cut that its rows did not [D2].
             handle = os.open(slot.storage.path, os.O_RDONLY)
@@ -106,11 +105,23 @@ class Closing:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+        self._written[slot.uri_template] += slot.itemcount
+        self._closed.add(slot.uri)
+
+    def _slots(self) -> list[FeedSlot]:
+        """The open slots of the feeds."""
+        exporter = self.crawler.get_extension(FeedExporter)
+        return exporter.slots if exporter else []
 
     def _feed_fault(self) -> str | None:
         """Why the rows cannot be taken for delivered, or None [D3]."""
-        if self.crawler.get_extension(FeedExporter) is None:
+        if self._run.sink is not None and self._run.sink.durable:
+            return None
+        exporter = self.crawler.get_extension(FeedExporter)
+        if exporter is None:
             return "no feed could be set up; see FEEDS, -o or -O"
+        if exporter.feeds.keys() != {slot.uri_template for slot in exporter.slots}:
+            return "a feed could not be opened"
         failed = [
             name for name in self.crawler.stats.get_stats() if name.startswith("feedexport/failed")
         ]
@@ -119,7 +130,9 @@ class Closing:
         for feed, accepted in self._accepted.items():
             if self._written[feed] != accepted:
                 return f"a feed has {self._written[feed]} of {accepted} rows"
-        return None
+        # Scrapy stores an empty feed, but never an empty batch behind the first.
+        due = [s for s in exporter.slots if s.itemcount or (s.store_empty and s.batch_id == 1)]
+        return None if {slot.uri for slot in due} <= self._closed else "a feed was not closed"
 
     # --- the end --------------------------------------------------------------------------------
 
@@ -172,7 +185,7 @@ class Closing:
             finished=run.clock(),
             stop_reason=run.stopped,
             feed_failed=fault,
-            options=run.options.model_dump(mode="json", by_alias=True),
+            options=run.options.shown(),
             ends=sorted(run.ends, key=lambda end: run.order.get(end.row.site, -1)),
             hosts=run.hosts,
             skipped=run.skipped,

@@ -51,6 +51,10 @@ class FloorThrottle(AutoThrottle):
         slot = self.crawler.engine.downloader.slots.get(key)
         if slot is not None:
             run = self.crawler.spider.run  # type: ignore[union-attr]
+            if run.stopped:
+                slot.close()  # Its timer: what comes now is refused by the handler at once.
+                slot.delay = 0.0
+                return
             # Without any delay Scrapy sends what is queued for a slot at once, whatever its
             # concurrency: a task marks the slot as transferring only when it runs.
             slot.delay = max(slot.delay, self.mindelay, run.floors.get(key, 0.0), LEAST_DELAY)

@@ -96,6 +96,7 @@ class RobotsMiddleware:
             robots = read_robots(response.status, body, response.url, content_type=kind)
         self.run.host(site).robots = robots
         self.run.totals["robots_files"] += 1
+        self.run.count_notes(robots.notes)
         if robots.crawl_delay and self.run.options.respect_robots_txt:
             slot = self.crawler.engine.downloader.get_slot_key(Request(request.url))
             self.run.floors[slot] = max(self.run.floors.get(slot, 0), robots.crawl_delay)

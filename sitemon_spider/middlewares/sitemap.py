@@ -35,6 +35,7 @@ class SitemapMiddleware:
         self.run = run
         self._parked: dict[str, list[Node]] = {}
         self._settled: dict[str, frozenset[str]] = {}
+        self._going: set[str] = set()
         self._entering: list[asyncio.Future[None]] = []
         run.when_stopped(self._release_all)
 
@@ -112,13 +113,19 @@ class SitemapMiddleware:
         reading = self.run.readings.get(key)
         if nodes is None or reading is None:
             return
-        mine = self._settled[key]
-        same = [k for k, finals in self._settled.items() if k != key and finals == mine and mine]
+        mine, place = self._settled[key], self.run.order[key]
+        same = [
+            other
+            for other, finals in self._settled.items()
+            if finals == mine and mine and (self.run.order[other] < place or other in self._going)
+        ]
         if same:
             reading.duplicate_of = min(same, key=self.run.order.__getitem__)
             for node in nodes:
                 reading.frontier.discard(node.address)
             nodes = []
+        else:
+            self._going.add(key)
         reading.frontier.discard(SETTLING)
         engine = self.crawler.engine
         for request in self._requests(reading, nodes):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 
 from sitemon_spider.core.fold import fold
-from sitemon_spider.core.reasons import Reason
+from sitemon_spider.core.reasons import Kind, Reason
 from sitemon_spider.core.snapshot import SnapshotError
 from sitemon_spider.items import SitemapFile
 from sitemon_spider.run import site_name
@@ -51,6 +51,8 @@ class DedupePipeline:
         except OSError as error:
             reading.fault = (Reason.STORE_FAILED, str(error))
         self.run.totals[f"files/{item.outcome}"] += 1
+        if item.kind is not Kind.ROBOTS:
+            self.run.count_notes(item.notes)
         if reading.absorb(item):
             return reading
         raise Absorbed(item)

@@ -8,7 +8,7 @@ from scrapy.utils.misc import load_object
 
 from sitemon_spider.core.changes import SiteChanges
 from sitemon_spider.core.prepared import Prepared, prepare
-from sitemon_spider.core.reasons import Reason, Status
+from sitemon_spider.core.reasons import Reason, Status, StopReason
 from sitemon_spider.core.report import sentence, site_row, unfinished_row, urls_found
 from sitemon_spider.core.snapshot import SnapshotError
 from sitemon_spider.core.urlrows import url_rows
@@ -55,6 +55,7 @@ class DeliverPipeline:
         try:
             if run.tracks:
                 prepared = self._prepare(changes)
+                await run.snapshots.flush(site_name(reading.target.key))
         except (SnapshotError, OSError) as error:
             reason, detail = _fault(error)
             row = unfinished_row(reading, reason, detail, run.clock(), run.stopped)
@@ -64,9 +65,12 @@ class DeliverPipeline:
             await self._send(changes)
             if prepared is not None:
                 run.settle(prepared, changes, changes.delivered)
+                await run.snapshots.flush(site_name(reading.target.key))
         except (SnapshotError, OSError) as error:
             fault = _fault(error)
         row = site_row(changes, run.clock(), run.stopped, tracked=run.tracks)
+        if not run.tracks and 0 < run.options.max_urls <= run.urls_pushed:
+            run.stop(StopReason.MAX_ROWS)  # Nobody would see what is requested from here on.
         if fault is not None:
             row.status, row.errorType, row.error = Status.PARTIAL, fault[0], sentence(*fault)
         return run.end(row, reading)

@@ -18,17 +18,17 @@ from w3lib.encoding import http_content_type_encoding
 from sitemon_spider import __version__
 from sitemon_spider.core.reasons import Kind, Outcome, Reason, Stage
 from sitemon_spider.core.records import SiteEnd, Skipped
-from sitemon_spider.core.report import refused_row
+from sitemon_spider.core.report import refused_row, saved_row
 from sitemon_spider.core.sitemap import NotASitemap, parse_sitemap
 from sitemon_spider.core.snapshot import LONG_ENOUGH, SnapshotError
-from sitemon_spider.core.targets import Rejection
+from sitemon_spider.core.targets import Rejection, SiteTarget
 from sitemon_spider.core.unpack import unpack
 from sitemon_spider.core.urls import InvalidUrl, absolute, identity
 from sitemon_spider.items import SitemapFile
 from sitemon_spider.middlewares.gate import Refused
 from sitemon_spider.middlewares.robots import RobotsResponse
 from sitemon_spider.middlewares.sitemap import SitemapMiddleware
-from sitemon_spider.options import Options
+from sitemon_spider.options import InputError, Options, shown
 from sitemon_spider.resolver import PrivateAddressError
 from sitemon_spider.run import MonitorRun, log_site, new_run_id
 from sitemon_spider.state.files import FolderStore
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from sitemon_spider.core.reading import Node, SiteReading
     from sitemon_spider.core.snapshot import FileEntry
-    from sitemon_spider.core.targets import SiteTarget
     from sitemon_spider.items import SiteRow
+    from sitemon_spider.state.port import StateStore
 
 logger = logging.getLogger(__name__)
 
@@ -70,14 +70,13 @@ class SitemonSpider(scrapy.Spider):
         options = Options.from_arguments(kwargs)
         options.require_target(allow_private=allow_private)
         spider = super().from_crawler(crawler, *args)
-        clock = _clock(settings.get("SITEMON_NOW"))
-        store = FolderStore(Path(settings["SITEMON_STATE"]), options.monitor)
+        clock = clock_of(settings.get("SITEMON_NOW"))
         run_id = str(kwargs.get("_job") or new_run_id(clock()))
-        snapshots = store
+        snapshots = store = cls.store(crawler, options)
         if options.output_mode == "urls_only":
             # Nothing is tracked: the columns of files that wait for their rows are put aside.
-            snapshots = FolderStore(Path(mkdtemp(prefix="sitemon-")), "spool")
-            crawler.signals.connect(snapshots.remove, signals.engine_stopped)
+            snapshots = spool = FolderStore(Path(mkdtemp(prefix="sitemon-")), "spool")
+            crawler.signals.connect(spool.remove, signals.engine_stopped)
         spider.run = MonitorRun(options, store, snapshots, run_id, clock, allow_private)
         contact = f"; {options.user_agent_contact}" if options.user_agent_contact else ""
         for name, value in {
@@ -90,23 +89,37 @@ class SitemonSpider(scrapy.Spider):
         # Scrapyd may give one: what a run leaves unread the next run reads, whole, and not from an
         # old queue as well.
         settings.set("JOBDIR", None, priority="cmdline")
-        if not settings.getdict("FEEDS"):
-            rows = store.run_folder(run_id) / "rows.jsonl"
+        rows = store.rows_file(run_id)
+        if rows is not None and not settings.getdict("FEEDS"):
             feed = {"format": "jsonlines", "overwrite": True, "store_empty": True}
             settings.set("FEEDS", {rows.absolute().as_uri(): feed}, priority="spider")
         return spider
+
+    @classmethod
+    def store(cls, crawler: Crawler, options: Options) -> StateStore:
+        """The home of snapshots and records; another home of the project has another one."""
+        return FolderStore(Path(crawler.settings["SITEMON_STATE"]), options.monitor)
 
     async def start(self) -> AsyncIterator[Request | SiteReading | SiteRow]:
         """A request for each site's root, as places become free; a row for each refused input."""
         targets = self.run.targets()
         try:
             for target in targets:
-                yield await self._begin(target)
+                if not self._has_ended(target):
+                    yield await self._begin(target)
         finally:
             # Where the engine does not ask for the rest any more, it stands in the records only.
             for target in targets:
                 self._refuse(target, Reason.STOPPED, None)
             self.run.all_started = True
+
+    def _has_ended(self, target: SiteTarget | Rejection) -> bool:
+        """Whether this run ended the site before it was restarted: its row stands [D5]."""
+        row = self.run.ended.get(target.key) if isinstance(target, SiteTarget) else None
+        if row is not None:
+            self.run.ends.append(SiteEnd(row))
+            self.run.urls_pushed += row.urlsPushed
+        return row is not None
 
     async def _begin(self, target: SiteTarget | Rejection) -> Request | SiteReading | SiteRow:
         """The first request of a site when there is a place for it, or the row of a refused one."""
@@ -121,13 +134,19 @@ class SitemonSpider(scrapy.Spider):
         try:
             if run.stopped:
                 raise SnapshotError(Reason.STOPPED, "")
-            reading = run.open(target)
+            reading = await run.open(target)
+        except asyncio.CancelledError:
+            run.give_back()
+            self._refuse(target, Reason.STOPPED, None)
+            raise
         except SnapshotError as error:
             run.give_back()
             return self._refuse(target, error.reason, str(error) or None)
         except OSError as error:
             run.give_back()
             return self._refuse(target, Reason.STORE_FAILED, str(error))
+        if run.is_saved(reading):
+            return run.end(saved_row(reading, run.clock()), reading)
         node = reading.begin()
         return reading if node is None else self.request(reading, node)
 
@@ -285,11 +304,15 @@ class SitemonSpider(scrapy.Spider):
         return entry.stale_since is None or self.run.clock() - entry.stale_since < LONG_ENOUGH
 
 
-def _clock(pinned: str | None) -> Callable[[], datetime]:
-    """The one clock of a run, or the moment that `SITEMON_NOW` pins [C1]."""
+def clock_of(pinned: str | None) -> Callable[[], datetime]:
+    """The one clock of a run, or the moment that `SITEMON_NOW` pins [C1]. Raises InputError."""
     if not pinned:
         return lambda: datetime.now(UTC)
-    moment = datetime.fromisoformat(pinned)
+    try:
+        moment = datetime.fromisoformat(pinned)
+    except ValueError:
+        msg = f"SITEMON_NOW: should be an ISO moment, got {shown(pinned)}"
+        raise InputError(msg) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return lambda: moment
 

@@ -69,7 +69,7 @@ class FolderStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(path, data, durable=True)
 
-    def lock(self, site: str) -> bool:
+    async def lock(self, site: str) -> bool:
         """Take the site's lock; the system gives it back when the process dies, however it dies."""
         folder = self.folder / "locks"
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,6 +81,9 @@ class FolderStore:
             return False
         self._locks[site] = handle
         return True
+
+    async def flush(self, site: str) -> None:
+        """A file is durable when it is written."""
 
     def unlock(self, site: str) -> None:
         handle = self._locks.pop(site, None)
@@ -126,6 +129,9 @@ class FolderStore:
     def run_folder(self, run: str) -> Path:
         """The folder of a run's records and of its default feed [D8]."""
         return self.folder / "runs" / re.sub(r"[^A-Za-z0-9._-]", "-", run).lstrip(".")[:100]
+
+    def rows_file(self, run: str) -> Path | None:
+        return self.run_folder(run) / "rows.jsonl"
 
     def drop_old_runs(self) -> None:
         runs = self.folder / "runs"

@@ -51,11 +51,14 @@ class MemoryStore:
     def put_prepared(self, site: str, data: bytes | None) -> None:
         self.sites[site].prepared = data
 
-    def lock(self, site: str) -> bool:
+    async def lock(self, site: str) -> bool:
         if site in self.locked:
             return False
         self.locked.add(site)
         return True
+
+    async def flush(self, site: str) -> None:
+        """Memory is as durable as it gets."""
 
     def unlock(self, site: str) -> None:
         self.locked.discard(site)
@@ -75,6 +78,9 @@ class MemoryStore:
 
     def append_history(self, site: str, line: str) -> None:
         self.sites[site].history.append(line)
+
+    def rows_file(self, run: str) -> None:
+        """Memory has no files."""
 
     def put_record(self, run: str, name: str, data: bytes) -> str:
         self.records[run, name] = data

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 
@@ -39,8 +41,17 @@ class StateStore(Protocol):
     def put_prepared(self, site: str, data: bytes | None) -> None:
         """Store the prepared record durably, or drop it (None)."""
 
-    def lock(self, site: str) -> bool:
-        """Take the site for this run; False when another run has it [D6]."""
+    async def lock(self, site: str) -> bool:
+        """Take the site for this run and bring near what it needs; False when another has it [D6].
+
+        The other methods work on what is near, at once; only `flush` may take its time.
+        """
+
+    async def flush(self, site: str) -> None:
+        """Return when all that was stored of the site so far is durable in the store's home.
+
+        Raises SnapshotError when another run has taken the site.
+        """
 
     def unlock(self, site: str) -> None:
         """Give the site back."""
@@ -56,6 +67,9 @@ class StateStore(Protocol):
 
     def append_history(self, site: str, line: str) -> None:
         """Add one line to the site's `history.jsonl`, which is kept for ever."""
+
+    def rows_file(self, run: str) -> Path | None:
+        """Where a run's rows go when no feed was named [D8]; None where a sink of its own is."""
 
     def put_record(self, run: str, name: str, data: bytes) -> str:
         """Store a record of a run (OUTPUT.json, SUMMARY.md, …); returns where a person finds it."""

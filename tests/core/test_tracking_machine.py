@@ -269,7 +269,7 @@ class TrackedSite(RuleBasedStateMachine):
         self.mend()
         if not self.site.robots:
             self.site = replace(self.site, robots=("index.xml",))
-        if not any(file.urls for file in self.site.reachable().values()):
+        if not self.listed():
             return
         for _ in range(3):
             self.day(30, seed, GUARDED, NO_LIMITS, None)

@@ -1,7 +1,7 @@
-"""Start a Scrapyd, deploy the project to it, and crawl a small shop there on two days: `make scrapyd`.
+"""Start a Scrapyd, deploy the project to it, and crawl a small shop there on two days.
 
-Scrapyd and the shop are on loopback and end with the program, which exits with 0 only when the jobs
-told what the shop changed. It runs from `.venv-scrapyd`, as Scrapyd does.
+Run it as `make scrapyd`. Scrapyd and the shop are on loopback and end with the program, which exits
+with 0 only when the jobs told what the shop changed. It runs from `.venv-scrapyd`, as Scrapyd does.
 """
 
 from __future__ import annotations

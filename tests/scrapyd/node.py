@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -96,7 +97,7 @@ class Node:
     ) -> None:
         try:
             # An interrupt from the keyboard has ended Scrapyd and its jobs already.
-            with contextlib.suppress(URLError):
+            with contextlib.suppress(URLError, ConnectionError):
                 for job in self.jobs("pending") | self.jobs("running"):
                     self.cancel(job)
                 self.until(lambda: not self.jobs("running"), "the jobs to end")
@@ -184,6 +185,12 @@ class Node:
         lines = (self.folder / "scrapyd.log").read_text("utf-8", "replace").splitlines(True)
         return "".join(line for line in lines if "HTTP/1.1" not in line)
 
+    def printed(self, job: str) -> list[str]:
+        """The lines of Scrapyd's log that a job's process printed."""
+        log = self.daemon_log()
+        (pid,) = re.findall(rf"Process started: .* job='{job}' pid=(\d+)", log)
+        return [line for line in log.splitlines() if f"[Launcher,{pid}/" in line]
+
     # --- the process ----------------------------------------------------------------------------
 
     def _stop(self) -> None:
@@ -199,16 +206,25 @@ class Node:
         assert self._daemon is not None
         if self._daemon.poll() is not None:
             raise RuntimeError(self.daemon_log())
-        with contextlib.suppress(URLError):
+        with contextlib.suppress(URLError, ConnectionError):
             self.call("daemonstatus.json")
             return True
         return False
 
     def _environment(self) -> dict[str, str]:
-        """The process's environment without another project's settings and configuration."""
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(("SCRAPY", "PYTHON"))}
+        """The process's environment without another project's settings, and without a proxy."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SCRAPY", "PYTHON")) and not name.lower().endswith("_proxy")
+        }
         home = str(self.folder / "home")
-        return kept | {"HOME": home, "XDG_CONFIG_HOME": home, "PYTHONPATH": str(self.folder)}
+        return kept | {
+            "HOME": home,
+            "XDG_CONFIG_HOME": home,
+            "PYTHONPATH": str(self.folder),
+            "PYTHONWARNINGS": "ignore:pkg_resources:UserWarning",
+        }
 
 
 def clone(folder: Path) -> Path:

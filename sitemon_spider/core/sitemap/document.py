@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from sitemon_spider.core.sitemap.strict import Elements
 
 
-def read_document(document: bytes, root: Root, notes: Counter[str]) -> tuple[Rows, bool]:
+def read_document(
+    document: bytes, root: Root, notes: Counter[str], *, metadata: bool = False
+) -> tuple[Rows, bool]:
     """What a document lists, read strictly or else mended, and whether it was read to its end."""
-    rows = Rows(notes.copy())
+    rows = Rows(notes.copy(), metadata=metadata)
     elements = _elements(root.kind, rows)
     parser = new_parser()
     elements.attach(parser)
@@ -35,7 +37,7 @@ def read_document(document: bytes, root: Root, notes: Counter[str]) -> tuple[Row
         return rows, True
     if fault.code == UNBOUND_PREFIX:
         notes["prefix_undeclared"] += 1
-    rows = Rows(notes)
+    rows = Rows(notes, metadata=metadata)
     elements = _elements(root.kind, rows)
     is_whole = reread(document[root.position :], root.kind, elements, rows)
     if root.has_dtd and notes["entity_unknown"]:

@@ -146,10 +146,9 @@ class FeedElements:
         if not loc:
             rows.notes["entry_without_loc"] += 1
             return
-        rows.locs.append(loc)
-        rows.lastmods.append(next((values[d] for d in _DATES[self._kind] if d in values), None))
-        if len(rows.locs) == rows.batch:
-            rows.pack()
+        rows.append(
+            loc, next((values[date] for date in _DATES[self._kind] if date in values), None)
+        )
 
 
 def _take_link(attributes: dict[str, str], values: dict[str, str]) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sitemon_spider.core.sitemap.metadata import NO_METADATA, MetadataRows
+
 if TYPE_CHECKING:
     from sitemon_spider.core.reasons import Kind, Reason
 
@@ -26,7 +28,7 @@ class ParsedSitemap:
     blanks trimmed [C2], relative ones not yet resolved. `lastmods`, row-aligned, are the texts as
     written, null where there is none. `children` are the files a sitemap index lists, in order and
     with duplicates. `cut` is the reason why entries may be missing. `notes` counts repairs and
-    oddities by code.
+    oddities by code. `metadata` is row-aligned too (its columns: METADATA), None if not asked for.
     """
 
     kind: Kind
@@ -35,6 +37,7 @@ class ParsedSitemap:
     children: tuple[str, ...] = ()
     cut: Reason | None = None
     notes: Counter[str] = field(default_factory=Counter)
+    metadata: pa.Table | None = None
 
 
 class NotASitemap(ValueError):  # noqa: N818  # the name says what the file is
@@ -49,24 +52,35 @@ class NotASitemap(ValueError):  # noqa: N818  # the name says what the file is
 class Rows:
     """The columns of a file while it is read: appended to a row at a time, packed by batches.
 
-    `locs` and `lastmods` are the open batch; whoever appends to them calls `pack` when `len(locs)`
-    reaches `batch`. `lost` counts entries that are there but could not be read whole, `news` the
-    rows with a `news:news` child.
+    `locs` and `lastmods` are the open batch, `metadata` that of what else is wanted, if anything;
+    whoever appends to them calls `pack` when `len(locs)` reaches `batch`. `lost` counts entries
+    that are there but could not be read whole, `news` the rows with a `news:news` child.
     """
 
-    __slots__ = ("_packed", "batch", "children", "lastmods", "locs", "lost", "news", "notes")
+    __slots__ = (
+        "_packed",
+        "batch",
+        "children",
+        "lastmods",
+        "locs",
+        "lost",
+        "metadata",
+        "news",
+        "notes",
+    )
 
-    def __init__(self, notes: Counter[str]) -> None:
+    def __init__(self, notes: Counter[str], *, metadata: bool = False) -> None:
         self.batch = _BATCH
         self.locs: list[str] = []
         self.lastmods: list[str | None] = []
+        self.metadata = MetadataRows() if metadata else None
         self.children: list[str] = []
         self.lost = self.news = 0
         self.notes = notes
-        self._packed: list[tuple[pa.StringArray, pa.StringArray]] = []
+        self._packed: list[tuple[pa.StringArray, pa.StringArray, pa.Table | None]] = []
 
     def __len__(self) -> int:
-        return len(self.locs) + sum(len(locs) for locs, _ in self._packed)
+        return len(self.locs) + sum(len(locs) for locs, _, _ in self._packed)
 
     def note(self, code: str, count: int = 1) -> None:
         """Count an oddity, if there is any."""
@@ -76,34 +90,49 @@ class Rows:
     def pack(self) -> None:
         """Turn the open batch into arrays."""
         locs, lastmods = pa.array(self.locs, pa.string()), pa.array(self.lastmods, pa.string())
-        self._packed.append((locs, lastmods))
+        self._packed.append((locs, lastmods, self.metadata.pack() if self.metadata else None))
         self.locs.clear()
         self.lastmods.clear()
 
-    def add(self, locs: pa.StringArray, lastmods: pa.StringArray, news: int) -> None:
+    def add(
+        self,
+        locs: pa.StringArray,
+        lastmods: pa.StringArray,
+        metadata: pa.Table | None,
+        news: int,
+    ) -> None:
         """Append rows that are columns already, `news` of them with a `news:news` child."""
-        self._packed.append((locs, lastmods))
+        self._packed.append((locs, lastmods, metadata))
         self.news += news
 
-    def extend(self, locs: list[str]) -> None:
-        """Append rows without a lastmod."""
-        self.locs += locs
-        self.lastmods += [None] * len(locs)
-        self.pack()
+    def append(self, loc: str, lastmod: str | None = None) -> None:
+        """Append a row of which nothing else is known."""
+        self.locs.append(loc)
+        self.lastmods.append(lastmod)
+        if self.metadata:
+            self.metadata.append(NO_METADATA)
+        if len(self.locs) == self.batch:
+            self.pack()
 
     def parsed(self, kind: Kind, cut: Reason | None) -> ParsedSitemap:
         """All rows as columns."""
         self.pack()
-        locs = pa.concat_arrays([locs for locs, _ in self._packed])
-        lastmods = pa.concat_arrays([lastmods for _, lastmods in self._packed])
+        locs = pa.concat_arrays([locs for locs, _, _ in self._packed])
+        lastmods = pa.concat_arrays([lastmods for _, lastmods, _ in self._packed])
         self.note("loc_too_long", _too_long(locs))
         self.note("too_many_entries", max(len(locs), len(self.children)) > MAX_ENTRIES)
-        return ParsedSitemap(kind, locs, lastmods, tuple(self.children), cut, self.notes)
+        return ParsedSitemap(
+            kind, locs, lastmods, tuple(self.children), cut, self.notes, self._all_metadata()
+        )
+
+    def _all_metadata(self) -> pa.Table | None:
+        if self.metadata is None:
+            return None
+        tables = [table for _, _, table in self._packed if table is not None]
+        return pa.concat_tables(tables).combine_chunks()
 
 
 def _too_long(locs: pa.StringArray) -> int:
-    if (
-        pc.binary_length(locs).to_numpy().max(initial=0) < LOC_LENGTH
-    ):  # a character is a byte or more
-        return 0
+    if pc.binary_length(locs).to_numpy().max(initial=0) < LOC_LENGTH:
+        return 0  # no text has fewer bytes than characters
     return int(np.count_nonzero(pc.utf8_length(locs).to_numpy() >= LOC_LENGTH))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 from xml.parsers import expat
 
+from sitemon_spider.core.sitemap.metadata import EntryMetadata
 from sitemon_spider.core.sitemap.vocabulary import (
     CHILD,
     ENTRY,
@@ -75,17 +76,18 @@ class SitemapElements:
     `open` and `closed` count root elements.
     """
 
-    __slots__ = ("_rows", "_tags", "closed", "open")
+    __slots__ = ("_extra", "_rows", "_tags", "closed", "open")
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._tags = SitemapTags()
+        self._extra = EntryMetadata(rows.metadata, self._tags) if rows.metadata else None
         self.open = self.closed = 0
 
     def attach(self, parser: expat.XMLParserType) -> None:
         """Listen to a parser outside of any root; what an earlier one left open is forgotten."""
         self.open = 0
-        rows, notes, tag_of = self._rows, self._rows.notes, self._tags
+        rows, notes, tag_of, extra = self._rows, self._rows.notes, self._tags, self._extra
         text: list[str] = []
         add_text = text.append
         # `fields` is the depth of the fields of the open entry, -1 outside of entries. All are
@@ -156,6 +158,8 @@ class SitemapElements:
                     rows.news += is_news
                     rows.locs.append(loc)
                     rows.lastmods.append(lastmod or None)
+                    if extra is not None:
+                        extra.commit()
                     if len(rows.locs) == rows.batch:
                         rows.pack()
             elif fields < 0 and tag_of[name] == ROOT:
@@ -165,6 +169,24 @@ class SitemapElements:
 
         parser.StartElementHandler = start
         parser.EndElementHandler = end
+        if extra is None:
+            return
+        extra.attach(parser)
+
+        def start_all(name: str, attributes: list[str]) -> None:
+            start(name, attributes)
+            if depth == fields - 1:
+                extra.begin()
+            elif depth >= fields > 0 and not field:
+                extra.opens(depth - fields, name, attributes)
+
+        def end_all(name: str) -> None:
+            if depth >= fields > 0 and not field:
+                extra.closes(depth - fields)
+            end(name)
+
+        parser.StartElementHandler = start_all
+        parser.EndElementHandler = end_all
 
 
 def new_parser() -> expat.XMLParserType:

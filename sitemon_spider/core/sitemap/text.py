@@ -28,19 +28,17 @@ def read_text(data: bytes, rows: Rows, *, is_cut: bool) -> bool:
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
     others = comments = damaged = urls = 0
     for lines in _pieces(data):
-        found = []
         for line in lines:
             if _URL.match(line):
                 if _NOT_IN_A_LINE.search(line):
                     damaged += 1
                 else:
-                    found.append(line)
+                    urls += 1
+                    rows.append(line)
             elif line[0] == "#":
                 comments += 1
             else:
                 others += 1
-        urls += len(found)
-        rows.extend(found)
     rows.lost += damaged
     rows.note("text_comment", comments)
     rows.note("text_not_a_url", others)

@@ -14,9 +14,21 @@ _SITEMAP_VARIANT: Final = re.compile(
     r"\s*(?:https?:)?//(?:www\.)?(?:sitemaps\.org|google\.com)/schemas/sitemap/0\.(?:84|9|90)/?\s*",
     re.IGNORECASE,
 )
-_NEWS: Final = re.compile(
-    r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-news/0\.9/?\s*", re.IGNORECASE
-)
+_EXTENSIONS: Final = {
+    "news": re.compile(
+        r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-news/0\.9/?\s*", re.IGNORECASE
+    ),
+    "image": re.compile(
+        r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-image/1\.[01]/?\s*", re.IGNORECASE
+    ),
+    "video": re.compile(
+        r"\s*(?:https?:)?//(?:www\.)?google\.com/schemas/sitemap-video/1\.[01]/?\s*", re.IGNORECASE
+    ),
+    "xhtml": re.compile(
+        r"\s*https?://www\.w3\.org/(?:1999/xhtml|TR/xhtml11/xhtml11_schema\.html|2002/06/xhtml2)/?\s*",
+        re.IGNORECASE,
+    ),
+}
 
 # What an element is to the reader. Plain integers, and in this order, because a large file has
 # half a million of them compared: fields last, before them what may hold entries or is one.
@@ -44,9 +56,9 @@ def split_name(name: str) -> tuple[str, str]:
     return namespace, local
 
 
-def is_news_namespace(namespace: str) -> bool:
-    """Whether it is that of Google's news extension, as written or in a known variant."""
-    return _NEWS.fullmatch(namespace) is not None
+def extension_of(namespace: str) -> str:
+    """The usual prefix of a known extension's namespace, as written or in a variant; else empty."""
+    return next((name for name, known in _EXTENSIONS.items() if known.fullmatch(namespace)), "")
 
 
 def is_sitemap_namespace(namespace: str) -> bool:
@@ -70,9 +82,31 @@ class SitemapTags(dict[str, int]):
         tag = OTHER
         if self.root_namespace is None:
             self.root_namespace = namespace
-        if not namespace or namespace == self.root_namespace or is_sitemap_namespace(namespace):
+        if self.is_own(namespace):
             tag = _SITEMAP_TAGS.get(local, OTHER)
-        elif local == "news" and is_news_namespace(namespace):
+        elif local == "news" and extension_of(namespace) == "news":
             tag = NEWS_ITEM
         self[name] = tag
         return tag
+
+    def is_own(self, namespace: str) -> bool:
+        """Whether elements in a namespace are the sitemap's."""
+        return not namespace or namespace == self.root_namespace or is_sitemap_namespace(namespace)
+
+
+class ExtensionNames(dict[str, str]):
+    """Name as expat reports it → its usual one: `image:loc`, `priority`; empty for the unknown."""
+
+    def __init__(self, tags: SitemapTags) -> None:
+        super().__init__()
+        self._tags = tags
+
+    def __missing__(self, name: str) -> str:
+        """Name an element met for the first time."""
+        namespace, local = split_name(name)
+        extension = "" if self._tags.is_own(namespace) else extension_of(namespace)
+        known = (
+            f"{extension}:{local}" if extension else local if self._tags.is_own(namespace) else ""
+        )
+        self[name] = known
+        return known

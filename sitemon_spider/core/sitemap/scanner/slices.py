@@ -39,6 +39,13 @@ class Slices:
     rows: Positions
     sectioned: Mask
 
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def filter(self, mask: Mask) -> Slices:
+        """The slices of a mask."""
+        return Slices(self.starts[mask], self.ends[mask], self.rows[mask], self.sectioned[mask])
+
     @staticmethod
     def concat(parts: list[Slices]) -> Slices:
         """All slices of all parts."""
@@ -102,6 +109,13 @@ def _is_character(code: int) -> bool:
         or 0xE000 <= code <= 0xFFFD
         or 0x10000 <= code <= 0x10FFFF
     )
+
+
+def column(values: pa.StringArray, rows: Positions, count: int) -> pa.StringArray:
+    """A column of `count` rows with the values at theirs; null elsewhere and for empty ones."""
+    sources = np.full(count, -1)
+    sources[rows] = np.where(lengths(values) > 0, np.arange(len(values)), -1)
+    return values.take(pa.array(sources, mask=sources < 0))
 
 
 def texts(document: bytes, slices: Slices, escapes: Escapes) -> pa.StringArray:
