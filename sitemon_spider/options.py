@@ -203,7 +203,7 @@ class Options(BaseModel):
             raise ValueError(msg)
         return self
 
-    def shown(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """The options as a record shows them, by their wire names and without passwords."""
         values = self.model_dump(mode="json", by_alias=True)
         for name in ("sites", "sitemapUrls"):
@@ -227,7 +227,7 @@ class Options(BaseModel):
         if len(refused) == len(targets):
             first = refused[0]
             name = "sites" if self.sites else "sitemapUrls"
-            msg = f"{name}: no entry can be read: {first.detail}, got {printable(first.input)}"
+            msg = f"{name}: no entry can be read: {first.detail}, got {shown(first.input)}"
             raise InputError(msg)
 
     INPUT_FILE: ClassVar[str] = "input"
@@ -287,10 +287,10 @@ def _sentence(error: ValidationError, model: type[Options]) -> str:
         hint = f"; did you mean {close[0]}?" if close else ""
         return f"{name}: there is no option of this name{hint}"
     rule = str(fault["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-    return f"{name}: {rule[0].lower()}{rule[1:]}, got {printable(fault['input'])}"
+    return f"{name}: {rule[0].lower()}{rule[1:]}, got {shown(fault['input'])}"
 
 
-def printable(value: object) -> str:
+def shown(value: object) -> str:
     """A value as a message shows it: printable, and not too long [S3]."""
     text = ascii(value)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

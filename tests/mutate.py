@@ -53,20 +53,30 @@ EXTENSIONS = [
     "<image:image>\n<image:loc><![CDATA[a&b]]></image:loc><image:title>t</image:title></image:image>",
     '<xhtml:link rel="alternate" hreflang="de" href="https://e.com/de/{n}"/>',
     '<xhtml:link hreflang="de" href="https://e.com/?a&amp;b={n}" rel="alternate" />',
+    '<xhtml:link rel="alternate" hreflang="de" href="https://e.com/{n}"></xhtml:link>',
+    '<xhtml:link rel="canonical" hreflang="de" href="https://e.com/{n}"/>',
+    '<xhtml:link rel="alternate" hreflang="z" href="a"/>'
+    + '<xhtml:link rel="alternate" hreflang="ar" href="b"/>',
     "<news:news><news:publication><news:name>n</news:name></news:publication></news:news>",
+    "<news:news><news:title>t</news:title><news:language>en</news:language></news:news>",
+    "".join(f"<image:image><image:loc>{x}</image:loc></image:image>" for x in "zabz"),
     "<video:video><video:title>a &lt; b</video:title></video:video>",
     "<mobile:mobile/>",
     '<PageMap><DataObject type="x" id="y"><Attribute name="a">b</Attribute></DataObject></PageMap>',
 ]
 PUT = [
-    *(f"<{tag}>" for tag in ("url", "/url", "loc", "/loc", "lastmod", "/lastmod", "/urlset", "a", "/a")),
+    *("<url>", "</url>", "<loc>", "</loc>", "<lastmod>", "</lastmod>", "</urlset>", "<a>", "</a>"),
     *("<loc/>", "<url/>", "<url a=''>", "<image:loc>", "</image:image>", "<x:y/>", "<news:news/>"),
-    *("<!--", "-->", "<!-- a -->", "<![CDATA[", "]]>", "<?a?>", "<!DOCTYPE a>", "<urlset>", "<sitemap>"),
-    *("&", "&amp;", "&amp;lt;", "&lt;", "&nbsp;", "&#0;", "&#1;", "&#65;", "&#xD800;", "&#xfffe;", ";"),
-    *("<", ">", '"', "'", "/", "=", " ", "\n", "\r", "\t", "\0", "\x01", "\x0b", "\x1f", "\x7f", "\ufeff"),
-    *("\ufffe", "\uffff", "\u00a0", "\u0085", "\u200b", "\u3000", "é", "\U0001f600"),
-    *(' a=""', ' rel="x"', " a='b'", " a=b", ' xmlns="urn:x"', ' xmlns:image="urn:x"', ' xml:lang="de"'),
-    *("<loc>https://e.com/x</loc>", "<lastmod>2020</lastmod>", "<url><loc>x</loc></url>", "</url >", "<url >"),
+    *("<!--", "-->", "<!-- a -->", "<![CDATA[", "]]>", "<?a?>", "<!DOCTYPE a>", "<urlset>"),
+    *("&", "&amp;", "&amp;lt;", "&lt;", "&nbsp;", "&#0;", "&#1;", "&#65;", "&#xD800;", "&#xfffe;"),
+    *("<", ">", '"', "'", "/", "=", " ", "\n", "\r", "\t", "\0", "\x01", "\x0b", "\x1f", "\x7f"),
+    *("\ufeff", "\ufffe", "\uffff", "\u00a0", "\u0085", "\u200b", "\u3000", "é", "\U0001f600"),
+    *(' a=""', ' rel="x"', " a='b'", " a=b", ' xmlns="urn:x"', ' xmlns:image="urn:x"'),
+    *("<sitemap>", ' xml:lang="de"'),
+    *("<loc>https://e.com/x</loc>", "<lastmod>2020</lastmod>", "<url><loc>x</loc></url>"),
+    *("</url >", "<url >", "<priority>1</priority>", "<changefreq/>", "<news:title>t</news:title>"),
+    *("<image:image/>", "<image:image><image:loc>x</image:loc></image:image>", "<video:video/>"),
+    *('rel="ALTERNATE"', 'hreflang=""', ' href="x"', "<news:news></news:news>", "<xhtml:link/>"),
 ]  # fmt: skip
 
 
@@ -83,11 +93,8 @@ def plain(rng: random.Random, size: int) -> str:
             fields.append(f"<lastmod>{rng.choice(LASTMODS)}</lastmod>")
         fields += [extra for extra in extras if rng.random() < 0.5]
         rng.shuffle(fields)
-        entries.append(
-            f"{end}<url>{end}{end.join(fields)}{end}</url>".replace("{n}", str(n)).replace(
-                "{n:02}", f"{n:02}"
-            )
-        )
+        entry = f"{end}<url>{end}{end.join(fields)}{end}</url>"
+        entries.append(entry.replace("{n}", str(n)).replace("{n:02}", f"{n:02}"))
     namespace = rng.choice([SITEMAP, SITEMAP, SITEMAP + "/", "", "urn:x"])
     own = f' xmlns="{namespace}"' if namespace else ""
     tail = rng.choice(["", "\n", "\n<!-- 0.1 s -->\n"])
@@ -122,7 +129,7 @@ class Trial:
     differs: bool
 
 
-def tried(data: bytes) -> Trial:
+def tried(data: bytes, *, metadata: bool) -> Trial:
     """Read a file by both readers."""
     try:
         document = to_utf8(data, None, Counter())
@@ -131,10 +138,10 @@ def tried(data: bytes) -> Trial:
         root = None
     if root is None or root.kind is not Kind.URLSET:
         return Trial(accepted=False, differs=False)
-    fast = Rows(Counter())
+    fast = Rows(Counter(), metadata=metadata)
     if not scan(document, root.position, fast):
         return Trial(accepted=False, differs=len(fast) > 0)
-    strict, is_whole = read_document(document, root, Counter())
+    strict, is_whole = read_document(document, root, Counter(), metadata=metadata)
     left, right = fast.parsed(Kind.URLSET, None), strict.parsed(Kind.URLSET, None)
     same = (
         is_whole
@@ -144,6 +151,7 @@ def tried(data: bytes) -> Trial:
         and left.lastmods.equals(right.lastmods)
         and left.children == right.children
         and left.notes == right.notes
+        and (not metadata or left.metadata.equals(right.metadata))
     )
     return Trial(accepted=True, differs=not same)
 
@@ -155,7 +163,7 @@ def run(count: int, seed: int) -> tuple[int, list[bytes]]:
     for _ in range(count):
         data = plain(rng, rng.choice([200, 1000, 9000])).encode()
         data = mutated(rng, data) if rng.random() < 0.9 else data
-        trial = tried(data)
+        trial = tried(data, metadata=rng.random() < 0.5)
         accepted += trial.accepted
         if trial.differs:
             differing.append(data)

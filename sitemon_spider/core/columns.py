@@ -103,7 +103,8 @@ def latest_rows(listing: Listing) -> Rows:
 def distinct(keys: Keys) -> Keys:
     """The distinct keys, sorted. numpy's own hashes first, which costs more for random keys."""
     ordered = np.sort(keys)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.asarray(ordered[first])
 
 
 def concat_listings(parts: list[Listing]) -> Listing:

@@ -185,7 +185,7 @@ class Closing:
             finished=run.clock(),
             stop_reason=run.stopped,
             feed_failed=fault,
-            options=run.options.shown(),
+            options=run.options.record(),
             ends=sorted(run.ends, key=lambda end: run.order.get(end.row.site, -1)),
             hosts=run.hosts,
             skipped=run.skipped,

@@ -126,7 +126,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a wrong element": (
         {"changeTypes": "added,gone"},
-        "changeTypes: should be 'added', 'removed', ",
+        "changeTypes: should be 'added', 'removed'",
     ),
     "a list that is no list": ({"sites": 5}, "sites: should be a valid tuple, got 5"),
     "an element that is no text": ({"sites": [5]}, "sites: should be a valid string, got 5"),

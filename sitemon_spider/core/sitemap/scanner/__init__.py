@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
 import numpy as np
-import pyarrow as pa
 
 from sitemon_spider.core.sitemap.scanner.extensions import Extensions
 from sitemon_spider.core.sitemap.scanner.marks import NotPlainError
