@@ -5,7 +5,7 @@ READY := .venv/.ready
 SCRAPYD := .venv-scrapyd/bin
 SCRAPYD_READY := .venv-scrapyd/.ready
 
-.PHONY: help setup crawl demo scrapyd scrapyd-venv test crash lint types format docs clean
+.PHONY: help setup crawl demo scrapyd scrapyd-venv test crash bench bench-peers lint types format docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +42,17 @@ test: $(READY) ## run the tests (ARGS=… for pytest)
 
 crash: $(READY) ## kill N runs at random (SEED=…): nothing may be lost or told twice
 	$(BIN)/python -m tests.crash $(or $(N),100) $(or $(SEED),1)
+
+bench: $(READY) ## measure sitemon: stages, and whole runs of FILES="1 4 20" x 50,000 URLs
+	$(BIN)/python -m benchmarks.run $(FILES)
+
+bench-peers: $(READY) .venv-peers/.ready ## measure sitemon beside its peers, as ratios
+	$(BIN)/python -m benchmarks.peers
+
+.venv-peers/.ready:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet scrapy lxml ultimate-sitemap-parser advertools trafilatura crawlee
+	touch $@
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -55,8 +55,7 @@ EXTENSIONS = [
     '<xhtml:link hreflang="de" href="https://e.com/?a&amp;b={n}" rel="alternate" />',
     '<xhtml:link rel="alternate" hreflang="de" href="https://e.com/{n}"></xhtml:link>',
     '<xhtml:link rel="canonical" hreflang="de" href="https://e.com/{n}"/>',
-    '<xhtml:link rel="alternate" hreflang="z" href="a"/>'
-    + '<xhtml:link rel="alternate" hreflang="ar" href="b"/>',
+    "".join(f'<xhtml:link rel="alternate" hreflang="{x}" href="{x}"/>' for x in "zabz"),
     "<news:news><news:publication><news:name>n</news:name></news:publication></news:news>",
     "<news:news><news:title>t</news:title><news:language>en</news:language></news:news>",
     "".join(f"<image:image><image:loc>{x}</image:loc></image:image>" for x in "zabz"),

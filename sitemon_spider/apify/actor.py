@@ -94,7 +94,7 @@ async def _run(options: Options, values: dict[str, Any]) -> str | None:
     options.require_target(allow_private=settings.getbool("SITEMON_ALLOW_PRIVATE"))
     run_id = Actor.configuration.actor_run_id or new_run_id(datetime.now(UTC))
     tracks = options.output_mode != "urls_only"
-    sink = ActorSpider.sink = await ApifySink.open()
+    sink = ActorSpider.sink = await ApifySink.open(run_id)
     store = ActorSpider.kvs = await KvsStore.open(options.monitor, run_id, tracks=tracks)
     crawler = MonitorCrawler(ActorSpider, settings)
     events = PlatformEvents(crawler, sink)

@@ -12,7 +12,7 @@ import xxhash
 from apify import Actor
 from scrapy.extensions.feedexport import FeedExporter
 
-from sitemon_spider.core.reasons import StopReason
+from sitemon_spider.core.reasons import Reason, Status, StopReason
 from sitemon_spider.core.urls import identity, key
 from sitemon_spider.items import ChangeRow, SiteRow, UrlRow
 
@@ -30,15 +30,19 @@ logger = logging.getLogger(__name__)
 EVENTS = {ChangeRow: "change-detected", UrlRow: "url-listed"}
 """What a row is charged as (SPEC §8); their prices stand in `.actor/pay_per_event.json`."""
 
+RUN_KEY = "RUN"
+"""The record of the default store that names the run: a process that finds its own is a restart."""
+
 FIELDS = {row: [field.name for field in fields(row)] for row in (ChangeRow, UrlRow, SiteRow)}
 
 
 @dataclass(slots=True)
 class Earlier:
-    """What the dataset of this run held when the process began: all nothing, but after a restart.
+    """What this run did before it was restarted: nothing, but after a migration or a resurrection.
 
-    `ended`: sites by the row that ended them, without those that a stop ended; `pushed`: rows by
-    site and type; `urls`: hashes of the url rows' site and URL.
+    `ended`: sites by the row that ended them, without those that a stop or a fault of the storage
+    ended; `pushed`: rows by site and type; `urls`: hashes of the url rows' site and URL. `rows`
+    counts all rows of the dataset.
     """
 
     ended: dict[str, SiteRow] = field(default_factory=dict)
@@ -47,8 +51,7 @@ class Earlier:
     rows: int = 0
 
     def note(self, row: dict[str, Any]) -> None:
-        """Take one row of the dataset into account."""
-        self.rows += 1
+        """Take a row of this run into account."""
         site, kind = str(row.get("site")), str(row.get("type"))
         self.pushed[site, kind] += 1
         if kind == "url":
@@ -57,7 +60,8 @@ class Earlier:
             self.ended.pop(site, None)
             reason = row.get("stopReason")
             stopped = reason is not None and StopReason(reason).stops_the_run
-            if row.get("status") in {"ok", "partial"} and not stopped:
+            whole = row.get("errorType") != Reason.STORE_FAILED and not stopped
+            if row.get("status") in {Status.OK, Status.PARTIAL} and whole:
                 values: dict[str, Any] = {name: row.get(name) for name in FIELDS[SiteRow]}
                 self.ended[site] = SiteRow(**values)
 
@@ -83,12 +87,19 @@ class ApifySink:
         self._lock = asyncio.Lock()
 
     @classmethod
-    async def open(cls) -> ApifySink:
+    async def open(cls, run_id: str) -> ApifySink:
         """The sink of the run's own dataset, whose rows are read first. Raises OSError."""
         dataset = await Actor.open_dataset()
+        try:
+            restarted = await Actor.get_value(RUN_KEY) == run_id
+            await Actor.set_value(RUN_KEY, run_id)
+        except Exception as error:
+            raise OSError(str(error)) from error
         earlier = Earlier()
         async for row in _rows(dataset, 0):
-            earlier.note(row)
+            earlier.rows += 1
+            if restarted:
+                earlier.note(row)
         return cls(dataset, earlier)
 
     @classmethod

@@ -47,9 +47,13 @@ class SiteEnd:
 
 @dataclass(slots=True)
 class HostFacts:
-    """What was learnt of one origin. `resume_at` is a moment of the event loop's clock."""
+    """What was learnt of one origin. `resume_at` is a moment of the event loop's clock.
+
+    `fault` says why there was no answer to the request for robots.txt.
+    """
 
     robots: Robots | None = None
+    fault: str | None = None
     requests: int = 0
     resume_at: float = 0.0
 
@@ -163,6 +167,7 @@ def _host(host: HostFacts) -> dict[str, Any]:
         "requests": host.requests,
         "robotsStatus": robots.status if robots else None,
         "robotsVerdict": robots.verdict if robots else None,
+        "robotsError": host.fault,
         "robotsGroup": robots.group if robots else None,
         "crawlDelay": robots.crawl_delay if robots else None,
         "crawlDelayAsked": robots.asked_delay if robots else None,

@@ -343,6 +343,8 @@ def _next_entry(entry: FileEntry | None, verdict: FileVerdict, now: datetime) ->
     if verdict.outcome is Outcome.CUT:
         # A cut file's bytes prove nothing later: no validators, no digest.
         update |= {"kind": verdict.kind, "etag": None, "last_modified": None, "digest": None}
+        # A file that was gone is back, and its past is known: it listed nothing [C5].
+        update |= {"gone": False, "full": old.full or old.gone, "children": verdict.children}
         if verdict.listing is not None:
             update |= {"rows": len(verdict.listing), "segment": verdict.segment, "reader": READER}
     return old.model_copy(update=update)

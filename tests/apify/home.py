@@ -184,6 +184,7 @@ def _child(here: str, variables: dict[str, str], plan: dict[str, Any] | None) ->
     os.dup2(log, 2)
     os.environ.update(variables)
     os.chdir(here)
+    import faulthandler; faulthandler.register(signal.SIGUSR1)
     sys.path.insert(0, str(ROOT))
     sys.argv = ["sitemon_spider"]
     from sitemon_spider.apify import store

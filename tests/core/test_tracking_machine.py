@@ -269,6 +269,8 @@ class TrackedSite(RuleBasedStateMachine):
         self.mend()
         if not self.site.robots:
             self.site = replace(self.site, robots=("index.xml",))
+        for name in (*self.site.robots, *self.file("index.xml").children):
+            self.put(name, self.file(name))
         if not self.listed():
             return
         for _ in range(3):

@@ -112,14 +112,15 @@ class Tags:
         counts = np.bincount(tags, minlength=len(starts))
         if (counts % 2).any() or (counts >= 2 * _MAX_PIECES).any():
             raise NotPlainError
-        # Each tag begins a piece, and so does each closing quote; where one ends likewise.
-        pieces = self._find_pieces(
-            np.sort(np.concatenate([starts, quotes[1::2]])),
-            np.sort(np.concatenate([ends, quotes[0::2] + 1])),
-        ).astype(np.uint64)
         first_quotes = np.cumsum(counts) - counts
         counts = counts // 2 + 1
-        first_pieces = np.cumsum(counts) - counts
+        last_pieces = np.cumsum(counts) - 1
+        first_pieces = last_pieces - counts + 1
+        # Each tag begins a piece, and so does each closing quote; where one ends likewise.
+        pieces = self._find_pieces(
+            _merged(starts, first_pieces, quotes[1::2]),
+            _merged(ends, last_pieces, quotes[0::2] + 1),
+        ).astype(np.uint64)
         keys = np.zeros(len(starts), np.uint64)
         for nth in range(int(counts.max(initial=0))):
             rows = np.flatnonzero(counts > nth)
@@ -184,3 +185,13 @@ class Tags:
             if self.roles.setdefault(role, 3 * number) != 3 * number:
                 raise NotPlainError
         return number
+
+
+def _merged(some: Positions, places: Positions, others: Positions) -> Positions:
+    """Some positions at their places, and the others, in order, at the places that are left."""
+    merged = np.empty(len(some) + len(others), np.int64)
+    is_other = np.ones(len(merged), np.bool_)
+    is_other[places] = False
+    merged[places] = some
+    merged[is_other] = others
+    return merged
