@@ -44,6 +44,11 @@ class MonitorEngine(ExecutionEngine):
 
     async def _close(self, reason: str) -> None:
         await self._drain(STOPS.get(reason, StopReason.ABORTED))
+        # Scrapy's scraper, once it is closing, does not notice the end of an item that no response
+        # brought: a row from `start` in an asynchronous pipeline would keep it open for ever.
+        slot = self.scraper.slot
+        while slot is not None and not slot.is_idle():  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(POLL)
         await super().close_spider_async(reason=reason)
 
     async def _drain(self, reason: StopReason) -> None:

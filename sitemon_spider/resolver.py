@@ -41,6 +41,10 @@ TRANSFER_TIMEOUTS = 4
 """An attempt's whole transfer may take so many times the timeout (SPEC `requestTimeout`)."""
 
 
+READ_TURN = 0.1
+"""Seconds that the event loop has to read what has arrived before an attempt counts as silent."""
+
+
 class PrivateAddressError(IgnoreRequest):
     """The host has no address on the public internet; nothing was sent [S1]. Not worth a retry."""
 
@@ -128,14 +132,7 @@ class WatchedHandler(HTTP11DownloadHandler):
         attempt = asyncio.ensure_future(super().download_request(request))
         self._attempts.add(attempt)
         try:
-            while not attempt.done():
-                left = self._heard[request] + timeout - monotonic()
-                if left <= 0:
-                    attempt.cancel()
-                    await asyncio.wait([attempt])
-                    msg = f"no answer within {timeout:g} seconds"
-                    raise DownloadTimeoutError(msg)
-                await asyncio.wait([attempt], timeout=left)
+            await self._watch(attempt, request, timeout)
             if attempt.cancelled():
                 raise Refused(Reason.STOPPED)
             return attempt.result()
@@ -153,6 +150,21 @@ class WatchedHandler(HTTP11DownloadHandler):
             self._attempts.discard(attempt)
             self._heard.pop(request, None)
             self._received.pop(request, None)
+
+    async def _watch(
+        self, attempt: asyncio.Future[Response], request: Request, patience: float
+    ) -> None:
+        """Wait until an attempt has ended. Raises DownloadTimeoutError when it fell silent."""
+        while not attempt.done():
+            left = self._heard[request] + patience - monotonic()
+            # What came while this process was busy with a large file is still to be read.
+            await asyncio.wait([attempt], timeout=max(left, READ_TURN))
+            silent = self._heard[request] + patience <= monotonic()
+            if left <= 0 and silent and not attempt.done():
+                attempt.cancel()
+                await asyncio.wait([attempt])
+                msg = f"no answer within {patience:g} seconds"
+                raise DownloadTimeoutError(msg)
 
     def _abandon(self) -> None:
         """A stopped run waits for no answer."""

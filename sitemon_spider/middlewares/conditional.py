@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from sitemon_spider.run import MonitorRun
 
 
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
+"""The headers that make a request conditional (RFC 9110 §13.1)."""
+
+
 class ConditionalMiddleware:
     """Sends If-None-Match and If-Modified-Since for files whose stored form may be used again.
 
@@ -42,7 +46,7 @@ class ConditionalMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response | Request:
         """Pass a 304 that answers what is stored; ask again for any other."""
-        if response.status != 304 or request.meta.get("unconditional"):
+        if response.status != 304 or not any(name in request.headers for name in CONDITIONS):
             return response
         entry = self._entry(request)
         if entry is not None and (entry.etag or entry.last_modified):
@@ -52,8 +56,8 @@ class ConditionalMiddleware:
             except InvalidUrl:
                 pass
         again = request.replace(dont_filter=True)
-        for header in ("If-None-Match", "If-Modified-Since"):
-            again.headers.pop(header, None)
+        for name in CONDITIONS:
+            again.headers.pop(name, None)
         again.meta["unconditional"] = True
         return again
 

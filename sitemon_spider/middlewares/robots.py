@@ -12,6 +12,7 @@ from sitemon_spider.core.reasons import Reason
 from sitemon_spider.core.robots import Robots, read_robots
 from sitemon_spider.core.unpack import unpack
 from sitemon_spider.core.urls import origin
+from sitemon_spider.middlewares.faults import fault_of
 from sitemon_spider.middlewares.gate import Refused
 from sitemon_spider.resolver import PrivateAddressError
 
@@ -89,11 +90,13 @@ class RobotsMiddleware:
             raise Refused(Reason.PRIVATE_ADDRESS) from None
         except Exception as error:  # noqa: BLE001 - whatever broke, the origin is unreachable [R1]
             robots = read_robots(None, b"", request.url)
-            robots.notes[type(error).__name__] += 1
+            self.run.host(site).fault = fault_of(error)[0].sentence
         else:
             kind = (response.headers.get("Content-Type") or b"").decode("latin-1")
             body = unpack(response.body, ROBOTS_LIMIT).data
             robots = read_robots(response.status, body, response.url, content_type=kind)
+            if robots.verdict == "unreachable":
+                self.run.host(site).fault = f"HTTP {response.status}"
         self.run.host(site).robots = robots
         self.run.totals["robots_files"] += 1
         self.run.count_notes(robots.notes)

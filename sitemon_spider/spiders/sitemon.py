@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import scrapy
 from scrapy import Request, signals
-from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError, IgnoreRequest
 from w3lib.encoding import http_content_type_encoding
 
 from sitemon_spider import __version__
@@ -25,11 +24,10 @@ from sitemon_spider.core.targets import Rejection, SiteTarget
 from sitemon_spider.core.unpack import unpack
 from sitemon_spider.core.urls import InvalidUrl, absolute, identity
 from sitemon_spider.items import SitemapFile
-from sitemon_spider.middlewares.gate import Refused
+from sitemon_spider.middlewares.faults import fault_of
 from sitemon_spider.middlewares.robots import RobotsResponse
 from sitemon_spider.middlewares.sitemap import SitemapMiddleware
 from sitemon_spider.options import InputError, Options, shown
-from sitemon_spider.resolver import PrivateAddressError
 from sitemon_spider.run import MonitorRun, log_site, new_run_id
 from sitemon_spider.state.files import FolderStore
 
@@ -190,6 +188,7 @@ class SitemonSpider(scrapy.Spider):
             kind=Kind.ROBOTS,
             depth=0,
             via="robots.txt",
+            detail=self.run.host(site).fault,
             status=robots.status,
             children=robots.sitemaps,
             notes=robots.notes,
@@ -219,7 +218,7 @@ class SitemonSpider(scrapy.Spider):
         address = request.cb_kwargs["address"]
         node = reading.nodes[address]
         file = self._file(reading, node)
-        file.reason, file.detail = _why(failure.value)
+        file.reason, file.detail = fault_of(failure.value)
         file.outcome = Outcome.REFUSED if file.reason in NOT_TRIED else Outcome.FAILED
         if request.meta.get("robots_node"):
             file.kind = Kind.ROBOTS
@@ -338,21 +337,3 @@ def _reason_of(status: int) -> Reason:
     if status == 429:
         return Reason.RATE_LIMITED
     return Reason.SERVER_ERROR if status >= 500 else Reason.HTTP_ERROR
-
-
-def _why(error: BaseException | None) -> tuple[Reason, str | None]:
-    """The reason that a request got no response."""
-    if isinstance(error, Refused):
-        return error.reason, None
-    if isinstance(error, PrivateAddressError):
-        return Reason.PRIVATE_ADDRESS, None
-    if isinstance(error, IgnoreRequest):
-        return Reason.REDIRECT_LOOP, str(error)
-    if isinstance(error, CannotResolveHostError):
-        return Reason.DNS, None
-    if isinstance(error, (DownloadTimeoutError, TimeoutError)):
-        return Reason.TIMEOUT, str(error)
-    text = f"{type(error).__name__}: {error}"
-    if "SSL" in text or "certificate" in text:
-        return Reason.TLS, text
-    return Reason.NETWORK, text

@@ -11,16 +11,19 @@ import asyncio
 import json
 import multiprocessing
 import os
+import resource
 import runpy
 import signal
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tests.crawl import QUICK, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.preload", "tests.apify.preload"])
@@ -38,6 +41,7 @@ class ActorRun:
     records: dict[str, Any]
     charged: Counter[str]
     log: str
+    peak_mb: float
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """The rows of a type."""
@@ -150,6 +154,7 @@ class Home:
             records=self._records(),
             charged=charges,
             log=self._log(),
+            peak_mb=self._peak(),
         )
 
     def store(self, monitor: str = "default") -> dict[str, Path]:
@@ -174,6 +179,10 @@ class Home:
                 found[path.name] = text if path.suffix == ".md" else json.loads(text)
         return found
 
+    def _peak(self) -> float:
+        path = self.folder / "peak.txt"
+        return int(path.read_text()) / 1024 if path.exists() else 0.0
+
     def _log(self) -> str:
         return (self.folder / "log.txt").read_text(errors="replace")
 
@@ -184,7 +193,6 @@ def _child(here: str, variables: dict[str, str], plan: dict[str, Any] | None) ->
     os.dup2(log, 2)
     os.environ.update(variables)
     os.chdir(here)
-    import faulthandler; faulthandler.register(signal.SIGUSR1)
     sys.path.insert(0, str(ROOT))
     sys.argv = ["sitemon_spider"]
     from sitemon_spider.apify import store
@@ -193,7 +201,11 @@ def _child(here: str, variables: dict[str, str], plan: dict[str, Any] | None) ->
         store.READ_BACK = 0.05
     if plan:
         _break_step(plan)
-    runpy.run_module("sitemon_spider", run_name="__main__")
+    try:
+        runpy.run_module("sitemon_spider", run_name="__main__")
+    finally:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        Path("peak.txt").write_text(str(peak))
 
 
 def _break_step(plan: dict[str, Any]) -> None:

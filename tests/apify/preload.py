@@ -1,7 +1,5 @@
 """What an Actor's process has imported before it is forked (never a reactor)."""
 
-import apify
-import apify.scrapy
 import scrapy.core.downloader.handlers
 import scrapy.extensions.feedexport  # noqa: F401
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sitemon_spider.core.changes import SiteChanges, advance
-from sitemon_spider.core.columns import Listing, UrlColumns
+from sitemon_spider.core.columns import Listing, UrlColumns, decode
 from sitemon_spider.core.diff import Policy, diff
 from sitemon_spider.core.fold import fold
 from sitemon_spider.core.lastmod import Moments, differs, latest_order, moments
@@ -329,10 +329,17 @@ def _stored(snapshot: Snapshot, undone: frozenset[int]) -> Told:
     for where, entry in snapshot.files.items():
         if entry.segment is None or entry.gone:
             continue
-        for row in snapshot.table(entry.segment).to_pylist():
-            if row["key"] not in undone:
-                result.setdefault(identity(row["loc"]), {})[where] = row["lastmod"]
+        for key, url, lastmod in _rows(snapshot.segments.segment(entry.segment)):
+            if key not in undone:
+                result.setdefault(url, {})[where] = lastmod
     return result
+
+
+@cache
+def _rows(segment: bytes) -> list[tuple[int, str, str | None]]:
+    """The keys, identities and lastmods of a segment."""
+    table = decode(segment, ["key", "loc", "lastmod"])
+    return [(row["key"], identity(row["loc"]), row["lastmod"]) for row in table.to_pylist()]
 
 
 def believed(known: Told) -> dict[str, str | None]:

@@ -179,6 +179,12 @@ def test_more_names_than_can_be_numbered_are_left():
     assert not is_accepted(f"{HEAD}<url><loc>a</loc>{fields}</url></urlset>")
 
 
+def test_more_shapes_of_tags_than_can_be_looked_for_are_left():
+    pairs = [f'<mobile:a b{n}="" c{m}=""/>' for n in range(17) for m in range(17)]
+    assert is_accepted(f"{HEAD}<url><loc>a</loc>{''.join(pairs[:200])}</url></urlset>")
+    assert not is_accepted(f"{HEAD}<url><loc>a</loc>{''.join(pairs)}</url></urlset>")
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_news_are_counted_once_an_entry(count):
     news = "<news:news><news:title>t</news:title></news:news>"

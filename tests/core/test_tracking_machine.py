@@ -156,6 +156,11 @@ class TrackedSite(RuleBasedStateMachine):
         for _, lastmod in moving:
             self.list_url(to, url, lastmod)
 
+    @rule(name=names, url=pages, seconds=st.sampled_from([0, 10, 3600]))
+    def touch_url(self, name: str, url: str, seconds: int) -> None:
+        """The page is dated now: later than every reading so far [C10]."""
+        self.date_url(name, url, wire_moment(self.now + timedelta(seconds=seconds)))
+
     @rule(name=names, url=pages, lastmod=lastmods)
     def date_url(self, name: str, url: str, lastmod: str | None) -> None:
         file = self.file(name)
@@ -233,6 +238,15 @@ class TrackedSite(RuleBasedStateMachine):
     @rule(hours=hours, seed=st.integers(0, 99))
     def run(self, hours: int, seed: int) -> None:
         self.day(hours, seed, GUARDED, NO_LIMITS, None)
+
+    @rule(hours=st.lists(hours, min_size=2, max_size=4), seed=st.integers(0, 99))
+    def quiet_days(self, hours: list[int], seed: int) -> None:
+        for each in hours:
+            self.day(each, seed, GUARDED, NO_LIMITS, None)
+
+    @rule(hours=hours, seed=st.integers(0, 99), delivered=st.integers(0, 3))
+    def run_at_a_limit(self, hours: int, seed: int, delivered: int) -> None:
+        self.day(hours, seed, GUARDED, NO_LIMITS, delivered)
 
     @rule(
         hours=hours,

@@ -246,6 +246,22 @@ def test_a_change_owed_before_a_stamp_day_is_told(site: Site, monitor: MakeMonit
     assert run.site["lastmodUniform"]
 
 
+def test_a_file_that_fails_on_a_stamp_day_makes_no_changes_of_the_others(
+    site: Site, monitor: MakeMonitor
+) -> None:
+    """[C8] [G]: what was not read that day cannot speak against the stamp."""
+    job = monitor(sites=[site.url])
+    serve(site, a=dated("/a/", range(6)), b=dated("/b/", range(6, 12)))
+    job.run()
+    stamped = "2026-10-02T05:00:00Z"
+    serve(site, a=many("/a/", range(6), stamped), b=DOWN)
+    run = job.run()
+    assert (told(run), run.site["lastmodUniform"]) == ([], True)
+    serve(site, a=many("/a/", range(6), stamped), b=many("/b/", range(6, 12), stamped))
+    run = job.run()
+    assert (told(run), run.site["lastmodUniform"]) == ([], True)
+
+
 def test_stamps_are_told_when_asked_for(site: Site, monitor: MakeMonitor) -> None:
     """[C8] `ignoreSiteWideStamps=false` lifts the rule."""
     job = monitor(sites=[site.url], ignoreSiteWideStamps=False)

@@ -209,7 +209,7 @@ def test_a_file_that_robots_txt_takes_away_later_is_failed_not_left_out(
     """[C13] [C5]: out of scope is only what robots forbade since first seen."""
     job = monitor(sites=[site.url])
     serve(site, a=["/a1", "/a2"], b=["/b1"])
-    allowed = "Sitemap: {origin}/sitemap.xml\nUser-agent: *\nDisallow: /c.xml\n".encode()
+    allowed = b"Sitemap: {origin}/sitemap.xml\nUser-agent: *\nDisallow: /c.xml\n"
     forbids = allowed + b"Disallow: /b.xml\n"
     robots_txt = DOWN.but(status=200, content_type="text/plain")
     site.set("/robots.txt", robots_txt.but(body=allowed))

@@ -35,6 +35,7 @@ _SECTION_BEGIN: Final = int.from_bytes(b"<![CDATA", "little")
 _SECTION_END: Final = int.from_bytes(b"]]>", "little")
 _SHORTEST_SECTION: Final = len(b"<![CDATA[]]>")
 _LONGEST_PIECE: Final = 256
+_MAX_SHAPES: Final = 256  # each is looked for in every stretch
 _MAX_PIECES: Final = 8  # of one tag, each a byte of a word: seven attributes
 
 
@@ -129,6 +130,8 @@ class Tags:
         for key, number in self._shapes.items():
             numbers[keys == key] = number
         while len(unknown := np.flatnonzero(numbers == 0)):
+            if len(self._shapes) == _MAX_SHAPES:
+                raise NotPlainError
             key = int(keys[unknown[0]])
             self._shapes[key] = self._of_pieces(key)
             numbers[keys == key] = self._shapes[key]
