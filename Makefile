@@ -5,7 +5,7 @@ READY := .venv/.ready
 SCRAPYD := .venv-scrapyd/bin
 SCRAPYD_READY := .venv-scrapyd/.ready
 
-.PHONY: help setup crawl demo scrapyd scrapyd-venv test crash bench bench-peers lint types format docs clean
+.PHONY: help setup crawl demo actor actor-schema actor-lock scrapyd scrapyd-venv test crash bench bench-peers lint types format docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,6 +36,16 @@ $(SCRAPYD_READY): pyproject.toml
 	$(SCRAPYD)/pip install --quiet --only-deps .
 	$(SCRAPYD)/pip install --quiet --group scrapyd
 	touch $(SCRAPYD_READY)
+
+actor: $(READY) ## run the Actor here on the demo's shop, two days in a row
+	$(BIN)/python -m tests.apify.demo
+
+actor-schema: $(READY) ## write the Actor's input form and check all its schemas (needs npx)
+	$(BIN)/python -m sitemon_spider.apify.schema
+	APIFY_CLI_DISABLE_TELEMETRY=1 npx --yes apify-cli@1.10.0 validate-schema
+
+actor-lock: $(READY) ## resolve what the Actor's image installs
+	$(BIN)/python .actor/lock.py
 
 test: $(READY) ## run the tests (ARGS=… for pytest)
 	$(BIN)/pytest $(ARGS)

@@ -27,7 +27,9 @@ class Site(ThreadingHTTPServer):
         self.folder, self.day, self.validators = folder, "day1", True
         origin = f"http://127.0.0.1:{self.server_port}"
         self.names = {f"/s{number:04}.xml.gz" for number in range(files)}
-        listed = "".join(f"<sitemap><loc>{origin}{name}</loc></sitemap>" for name in sorted(self.names))
+        listed = "".join(
+            f"<sitemap><loc>{origin}{name}</loc></sitemap>" for name in sorted(self.names)
+        )
         self.made = {
             "/robots.txt": f"Sitemap: {origin}/index.xml\n".encode(),
             "/index.xml": f'<sitemapindex xmlns="{NAMESPACE}">{listed}</sitemapindex>'.encode(),

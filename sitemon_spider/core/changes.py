@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemon_spider.core.columns import encode, first_seen_of, segment_name
+from sitemon_spider.core.columns import encode, first_seen_of, member, segment_name
 from sitemon_spider.core.reasons import Baseline, ChangeType
-from sitemon_spider.core.sides import Side, Sides, member
+from sitemon_spider.core.sides import Side, Sides
 from sitemon_spider.core.snapshot import (
     NOTHING_OWED,
     OWED_SCHEMA,

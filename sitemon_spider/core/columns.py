@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
@@ -74,7 +75,7 @@ class UrlColumns:
     def once_each(self) -> UrlColumns:
         """Each URL once, with the latest readable lastmod; of equal ones the first row [C3]."""
         rows = latest_rows(self.listing)
-        return self if len(rows) == len(self) else self.take(np.sort(rows))
+        return self if len(rows) == len(self) else self.take(rows)
 
     def segment(self, first_seen: npt.NDArray[np.int64]) -> pa.Table:
         """The table of a segment; `first_seen` in milliseconds since 1970, row-aligned."""
@@ -85,19 +86,40 @@ class UrlColumns:
 
 
 def latest_rows(listing: Listing) -> Rows:
-    """One row a distinct key, in key order: the latest moment, then the finer, then the first.
+    """One row a distinct key, ascending: the latest moment, then the finer, then the first.
 
     [C3]: a URL listed more than once counts once, with the latest readable lastmod.
     """
-    count = len(listing)
-    order = np.argsort(listing.keys, kind="stable")
-    keys = listing.keys[order]
-    if count < 2 or not (keys[1:] == keys[:-1]).any():
-        return np.asarray(order)
-    by_moment = latest_order(listing.moments)
-    order = np.lexsort((-np.arange(count), by_moment, listing.keys))
-    keys = listing.keys[order]
-    return np.asarray(order[np.append(keys[1:] != keys[:-1], True)])
+    ordered = np.sort(listing.keys)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return np.arange(len(listing))
+    rows = np.flatnonzero(member(listing.keys, distinct(repeated)))
+    keys = listing.keys[rows]
+    order = np.lexsort((-rows, latest_order(listing.moments.take(rows)), keys))
+    last = np.append(keys[order][1:] != keys[order][:-1], True)
+    chosen = np.ones(len(listing), bool)
+    chosen[rows[order[~last]]] = False
+    return np.flatnonzero(chosen)
+
+
+def member(keys: Keys, chosen: Keys) -> npt.NDArray[np.bool_]:
+    """Where `keys` are among the sorted, distinct `chosen`."""
+    if not len(chosen):
+        return np.zeros(len(keys), bool)
+    if len(keys) > len(chosen):
+        # A hash table of the fewer costs less than a search for each of the many.
+        found = pc.is_in(pa.array(keys), value_set=pa.array(chosen))
+        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+    at = np.searchsorted(chosen, keys)
+    at[at == len(chosen)] = 0
+    return np.asarray(chosen[at] == keys)
+
+
+def places(keys: Keys, others: Keys) -> Rows:
+    """Where each of `keys` stands in `others`, which has each key once; -1 where it does not."""
+    found = pc.index_in(pa.array(keys), value_set=pa.array(others))
+    return np.asarray(found.fill_null(-1).to_numpy(), np.intp)
 
 
 def distinct(keys: Keys) -> Keys:
@@ -131,16 +153,24 @@ def first_seen_of(table: pa.Table) -> npt.NDArray[np.int64]:
 REPEATING = ("lastmod", "first_seen", "file", "reason", "since", "change")
 """Columns whose values repeat, so that a dictionary makes them small."""
 
+DICTIONARY_LIMIT = 1 << 16
+"""Bytes of a dictionary from which on the values hardly repeat, and are written as they are."""
+
 
 def encode(table: pa.Table) -> bytes:
-    """A table as Parquet: zstd, a dictionary only where values repeat, no statistics."""
-    out = BytesIO()
+    """A table as Parquet: zstd, a dictionary only where values repeat, no statistics.
+
+    Neighbours in a file share most of their address, so that only where they differ is written.
+    """
+    out, names = BytesIO(), table.schema.names
     pq.write_table(
         table,
         out,
         compression="zstd",
         compression_level=3,
-        use_dictionary=[n for n in REPEATING if n in table.schema.names],  # type: ignore[arg-type]
+        use_dictionary=[n for n in REPEATING if n in names],  # type: ignore[arg-type]
+        dictionary_pagesize_limit=DICTIONARY_LIMIT,
+        column_encoding={"loc": "DELTA_BYTE_ARRAY"} if "loc" in names else None,
         write_statistics=False,
         store_schema=False,
     )
@@ -152,7 +182,8 @@ def decode(data: bytes | memoryview | pa.Buffer, columns: list[str] | None = Non
 
     Raises pyarrow.ArrowInvalid or OSError on bytes that are not such a file.
     """
-    return pq.read_table(pa.BufferReader(data), columns=columns, use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(data))
+    return file.read(columns=columns, use_threads=False)
 
 
 def segment_name(data: bytes, suffix: str = ".parquet") -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sitemon_spider.core.changes import Plan, SiteChanges
-from sitemon_spider.core.columns import distinct
+from sitemon_spider.core.columns import distinct, member
 from sitemon_spider.core.filters import Pattern, mask
 from sitemon_spider.core.lastmod import differs, finer, latest_order, stamp
 from sitemon_spider.core.reasons import Baseline, ChangeType
-from sitemon_spider.core.sides import Side, Sides, lay_out, member
+from sitemon_spider.core.sides import Side, Sides, lay_out
 from sitemon_spider.core.snapshot import (
     AGED_FOR,
     KEPT_GENERATIONS,

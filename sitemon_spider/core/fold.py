@@ -11,18 +11,17 @@ from sitemon_spider.core.columns import (
     UrlColumns,
     encode,
     first_seen_of,
+    member,
+    places,
     read_listing,
     segment_name,
 )
 from sitemon_spider.core.reasons import Outcome, Reason
-from sitemon_spider.core.sides import member
 from sitemon_spider.core.snapshot import milliseconds
 from sitemon_spider.core.urls import identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy.typing as npt
 
     from sitemon_spider.core.columns import Keys
     from sitemon_spider.core.reading import SiteReading
@@ -65,31 +64,23 @@ def _store(
 ) -> None:
     """Write the file's segment; a cut file carries the stored URLs behind its cut [C5]."""
     address = identity(file.url)
-    table = urls.segment(np.full(len(urls), milliseconds(reading.now), np.int64))
+    seen = np.full(len(urls), milliseconds(reading.now), np.int64)
     entry = reading.previous.files.get(address) if reading.previous else None
-    if reading.previous is not None and entry and entry.segment and not entry.gone:
-        stored = reading.previous.table(entry.segment)
-        keys = reading.previous.keys(address)
-        seen = _carry_first_seen(urls.listing.keys, keys, first_seen_of(stored), table)
+    if reading.previous is None or entry is None or entry.segment is None or entry.gone:
+        table = urls.segment(seen)
+    else:
+        stored_keys = reading.previous.keys(address)
+        at = places(urls.listing.keys, stored_keys)
+        since = first_seen_of(reading.previous.table(entry.segment, ["first_seen"]))
+        seen[at >= 0] = since[at[at >= 0]]
         table = urls.segment(seen)
         if file.outcome is Outcome.CUT:
-            behind = stored.filter(pa.array(~member(keys, np.unique(urls.listing.keys))))
-            table = pa.concat_tables([table, behind])
+            stored = reading.previous.table(entry.segment)
+            listed = member(stored_keys, np.unique(urls.listing.keys))
+            table = pa.concat_tables([table, stored.filter(pa.array(~listed))])
             locs: Any = pa.concat_arrays(table.column("loc").chunks)
             lastmods: Any = pa.concat_arrays(table.column("lastmod").chunks)
             file.urls = UrlColumns(locs, lastmods, read_listing(table))
     data = encode(table)
     file.segment = segment_name(data)
     put(file.segment, data)
-
-
-def _carry_first_seen(
-    keys: Keys, stored_keys: Keys, stored_seen: npt.NDArray[np.int64], table: pa.Table
-) -> npt.NDArray[np.int64]:
-    """Since when each row's URL is known in this file; the others are new here."""
-    seen = first_seen_of(table).copy()
-    order = np.argsort(stored_keys)
-    known = member(keys, stored_keys[order])
-    at = np.searchsorted(stored_keys[order], keys[known])
-    seen[known] = stored_seen[order][at]
-    return seen

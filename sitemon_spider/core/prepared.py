@@ -14,9 +14,8 @@ import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
 from sitemon_spider.core.changes import SiteChanges, advance
-from sitemon_spider.core.columns import encode, segment_name
+from sitemon_spider.core.columns import encode, member, segment_name
 from sitemon_spider.core.reasons import ChangeType, Reason
-from sitemon_spider.core.sides import member
 from sitemon_spider.core.snapshot import (
     NOTHING_OWED,
     Manifest,

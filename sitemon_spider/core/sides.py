@@ -13,7 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemon_spider.core.columns import NOTHING, Listing, concat_listings, distinct, latest_rows
+from sitemon_spider.core.columns import (
+    NOTHING,
+    Listing,
+    concat_listings,
+    distinct,
+    latest_rows,
+    member,
+    places,
+)
 from sitemon_spider.core.lastmod import Moments, differs, moments
 from sitemon_spider.core.snapshot import NOTHING_OWED, READER, Owed, read_table
 from sitemon_spider.core.urls import identity
@@ -146,15 +154,6 @@ def lay_out(
 ) -> Sides:
     """Gather both sides. Raises SnapshotError when a stored segment is missing or broken."""
     return _Layout(previous, reading, entries, segments).sides()
-
-
-def member(keys: Keys, chosen: Keys) -> npt.NDArray[np.bool_]:
-    """Where `keys` are among the sorted, distinct `chosen`."""
-    if not len(chosen):
-        return np.zeros(len(keys), bool)
-    at = np.searchsorted(chosen, keys)
-    at[at == len(chosen)] = 0
-    return np.asarray(chosen[at] == keys)
 
 
 TEXT_COLUMNS = ["loc", "lastmod", "first_seen"]
@@ -319,17 +318,15 @@ class _Layout:
         for address in changed:
             before, after = stored[address], now[address]
             before = before.take(np.flatnonzero(~member(before.keys, self.owed_keys)))
-            common, i, j = np.intersect1d(
-                before.keys, after.keys, assume_unique=True, return_indices=True
-            )
+            j = places(before.keys, after.keys)
+            stays = j >= 0
+            i, j = np.flatnonzero(stays), j[stays]
+            came = np.ones(len(after), bool)
+            came[j] = False
             a, b = before.moments.take(i), after.moments.take(j)
             unequal = (a.instants != b.instants) | (a.forms != b.forms)
             seen = self.seen[self.number[address]]
-            parts += [
-                common[unequal],
-                np.setdiff1d(before.keys, common, assume_unique=True),
-                np.setdiff1d(after.keys, common, assume_unique=True),
-            ]
+            parts += [before.keys[i[unequal]], before.keys[~stays], after.keys[came]]
             if len(after):
                 dated = int(((a.forms != 0) & (b.forms != 0) & (j < seen)).sum())
                 count = int((differs(a, b) & (j < seen)).sum())

@@ -252,19 +252,19 @@ class Snapshot:
         """The entries of the files by address."""
         return self.manifest.files
 
-    def table(self, name: str) -> pa.Table:
-        """One segment's table."""
-        return read_table(self.segments, name)
+    def table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        """One segment's table, or some columns."""
+        return read_table(self.segments, name, columns)
 
     def listing(self, address: str) -> Listing:
         """What is stored as read of one file; nothing where nothing is stored."""
         entry = self.files.get(address)
         if entry is None or entry.segment is None or entry.gone:
             return NOTHING
+        if entry.reader == READER:
+            return read_listing(self.table(entry.segment, ["key", "lastmod"]))
         table = self.table(entry.segment)
         listing = read_listing(table)
-        if entry.reader == READER:
-            return listing
         # Identity may have changed since: keys are made anew from the stored URLs [C11].
         return Listing(normalize(table.column("loc"), entry.url).keys, listing.moments)
 
@@ -273,7 +273,7 @@ class Snapshot:
         entry = self.files.get(address)
         if entry is None or entry.segment is None or entry.gone or entry.reader != READER:
             return self.listing(address).keys
-        table = read_table(self.segments, entry.segment, ["key"])
+        table = self.table(entry.segment, ["key"])
         return table.column("key").to_numpy()
 
     @cached_property

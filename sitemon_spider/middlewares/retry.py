@@ -52,6 +52,7 @@ class RetryMiddleware:
     """
 
     def __init__(self, crawler: Crawler, run: MonitorRun) -> None:
+        self.crawler = crawler
         self.run = run
         self.most = run.options.max_retries
         self.first = crawler.settings.getfloat("SITEMON_FIRST_BACKOFF", FIRST_BACKOFF)
@@ -86,14 +87,20 @@ class RetryMiddleware:
         backoff = min(self.first * 2**attempt, LONGEST_BACKOFF)
         backoff *= random.uniform(1, 1.5)  # noqa: S311 - jitter needs no secrecy
         if asked:
-            # The server speaks for the host, not for this file alone.
-            resume_at = asyncio.get_running_loop().time() + asked
-            host = self.run.host(origin(request.url))
-            host.resume_at = max(host.resume_at, resume_at)
+            self._hold_host(request, asked)
         await self.run.pause(max(backoff, asked or 0.0))
         again = request.replace(dont_filter=True)
         again.meta["attempt"] = attempt + 1
         return again
+
+    def _hold_host(self, request: Request, asked: float) -> None:
+        """The server speaks for the host, not for this file alone: what is queued waits too."""
+        resume_at = asyncio.get_running_loop().time() + asked
+        host = self.run.host(origin(request.url))
+        host.resume_at = max(host.resume_at, resume_at)
+        slot = self.crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
+        if slot is not None:
+            slot.lastseen = max(slot.lastseen, resume_at)
 
 
 def retry_after(value: bytes | None, run: MonitorRun) -> float | None:
@@ -101,7 +108,7 @@ def retry_after(value: bytes | None, run: MonitorRun) -> float | None:
     if value is None:
         return None
     text = value.decode("latin-1").strip()
-    if text.isdigit():
+    if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
         moment = parsedate_to_datetime(text)

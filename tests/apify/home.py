@@ -17,19 +17,24 @@ import signal
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from tests.crawl import QUICK, ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.world import Answer, robots, urlset
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.preload", "tests.apify.preload"])
 
 PRICES: dict[str, Any] = json.loads((ROOT / ".actor/pay_per_event.json").read_text())
 CHANGE, URL = (PRICES[name]["eventPriceUsd"] for name in ("change-detected", "url-listed"))
+
+
+def pages(count: int) -> dict[str, Answer]:
+    """A site of so many pages in one sitemap."""
+    entries = [(f"/p/{n:04}", None) for n in range(count)]
+    return {"/robots.txt": robots(["/s.xml"]), "/s.xml": urlset(entries)}
 
 
 @dataclass
@@ -195,10 +200,13 @@ def _child(here: str, variables: dict[str, str], plan: dict[str, Any] | None) ->
     os.chdir(here)
     sys.path.insert(0, str(ROOT))
     sys.argv = ["sitemon_spider"]
+    from sitemon_spider import run
     from sitemon_spider.apify import store
 
     if "SITEMON_TEST_LEASE" not in variables:
         store.READ_BACK = 0.05
+    if "SITEMON_TEST_KEPT" in variables:
+        run.KEPT_GENERATIONS = int(variables["SITEMON_TEST_KEPT"])
     if plan:
         _break_step(plan)
     try:

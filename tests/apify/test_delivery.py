@@ -11,37 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.apify.home import CHANGE, PRICES, URL, ActorRun, Home
+from tests.apify.home import CHANGE, PRICES, URL, ActorRun, Home, pages
 from tests.world import Site, World, index, robots, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 NEW = 12
 """Pages that are new on day 2."""
 
 
-def pages(count: int, prefix: str = "/p") -> dict[str, Any]:
-    entries = [(f"{prefix}/{n:04}", None) for n in range(count)]
-    return {"/robots.txt": robots(["/s.xml"]), "/s.xml": urlset(entries)}
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with World(Site(pages(3))) as world:
-        yield world.sites[0]
-
-
 def expected(site: Site, first: int, last: int) -> list[tuple[str, str]]:
     return [("added", f"{site.url}/p/{n:04}") for n in range(first, last)]
 
 
-def test_two_runs_in_a_row(site: Site, tmp_path: Path) -> None:
+def test_two_runs_in_a_row(site: Site, home: Home) -> None:
     """[C1] §3: a baseline, then its changes; records in the default store; nothing is charged."""
-    home = Home(tmp_path, sites=[site.url])
-    first = home.run()
-    assert (first.exit_code, first.site["baseline"], first.told()) == (0, "created", [])
     site.serve(pages(5))
     second = home.run()
     assert second.told() == expected(site, 3, 5)
@@ -62,11 +47,9 @@ def test_two_runs_in_a_row(site: Site, tmp_path: Path) -> None:
     ids=["nothing", "less than a row", "inside a chunk", "exactly all", "enough"],
 )
 def test_the_users_maximum_cost_ends_delivery_exactly(
-    site: Site, tmp_path: Path, budget: float, told: int
+    site: Site, home: Home, budget: float, told: int
 ) -> None:
     """§8 [D4]: what was paid is in the dataset, the rest comes with the next run, once."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(3 + NEW))
     cut = home.run(budget=budget)
     assert cut.told() == expected(site, 3, 3 + told)
@@ -81,10 +64,8 @@ def test_the_users_maximum_cost_ends_delivery_exactly(
     assert rest.charged["change-detected"] == NEW - told
 
 
-def test_a_budget_that_ends_in_the_second_chunk(site: Site, tmp_path: Path) -> None:
+def test_a_budget_that_ends_in_the_second_chunk(site: Site, home: Home) -> None:
     """[D1] [D2]: chunks are pushed one after the other; the commit records exactly the prefix."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(703))
     cut = home.run(budget=CHANGE * 600.5)
     assert (len(cut.told()), cut.charged["change-detected"]) == (600, 600)
@@ -138,11 +119,9 @@ STEPS += [{"step": "item", "nth": 4, "when": "after"}]
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda s: "-".join(map(str, s.values())))
 def test_a_killed_run_is_settled_by_the_next_one(
-    site: Site, tmp_path: Path, step: dict[str, Any]
+    site: Site, home: Home, step: dict[str, Any]
 ) -> None:
     """[D5]: whatever the step, each change is in the dataset once after the next run."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(3 + NEW))
     dead = home.run(plan=step | {"what": "kill"}, budget=1.0)
     assert dead.exit_code == -signal.SIGKILL
@@ -159,16 +138,18 @@ def test_a_killed_run_is_settled_by_the_next_one(
     assert after.charged["change-detected"] + 0 == NEW
 
 
-@pytest.mark.parametrize("mode", ["changes_only", "urls_and_changes", "urls_only"])
 @pytest.mark.parametrize(
-    "step",
+    ("mode", "step"),
     [
-        {"step": "push", "nth": 1, "when": "after"},
-        {"step": "push", "nth": 2, "when": "before"},
-        {"step": "site", "when": "before"},
-        {"step": "site", "when": "after"},
+        ("changes_only", {"step": "push", "nth": 1, "when": "after"}),
+        ("changes_only", {"step": "site", "when": "after"}),
+        ("urls_and_changes", {"step": "push", "nth": 2, "when": "before"}),
+        ("urls_and_changes", {"step": "push", "nth": 2, "when": "after"}),
+        ("urls_and_changes", {"step": "site", "when": "before"}),
+        ("urls_only", {"step": "push", "nth": 1, "when": "after"}),
+        ("urls_only", {"step": "site", "when": "after"}),
     ],
-    ids=lambda s: "-".join(map(str, s.values())),
+    ids=lambda s: s if isinstance(s, str) else "-".join(map(str, s.values())),
 )
 def test_a_restarted_run_goes_on_and_repeats_nothing(
     tmp_path: Path, step: dict[str, Any], mode: str
@@ -198,10 +179,8 @@ def test_a_restarted_run_goes_on_and_repeats_nothing(
         )
 
 
-def test_a_saved_site_is_not_read_again_by_a_restarted_run(site: Site, tmp_path: Path) -> None:
+def test_a_saved_site_is_not_read_again_by_a_restarted_run(site: Site, home: Home) -> None:
     """[D5] §2: killed between commit and site row, the restart says `unknown`, without requests."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(5))
     home.run(run_id="moved", plan={"step": "site", "when": "before", "what": "kill"})
     requests = len(site.requests)
@@ -212,10 +191,10 @@ def test_a_saved_site_is_not_read_again_by_a_restarted_run(site: Site, tmp_path:
     assert again.told() == expected(site, 3, 5)
 
 
-def test_a_migrating_run_stays_alive_and_goes_on_elsewhere(site: Site, tmp_path: Path) -> None:
+def test_a_migrating_run_stays_alive_and_goes_on_elsewhere(
+    site: Site, home: Home, tmp_path: Path
+) -> None:
     """MIGRATING: no further row, what was delivered is saved, the process waits to be killed."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(703))
     plan = {"step": "push", "nth": 1, "when": "after", "what": "migrate"}
     process = home.start(run_id="moved", plan=plan, budget=10.0)
@@ -283,12 +262,8 @@ def test_the_time_limit_stops_a_run_a_minute_before(site: Site, tmp_path: Path) 
     assert "time limit" in run.message
 
 
-def test_a_push_that_fails_ends_the_sites_delivery_and_is_settled(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_push_that_fails_ends_the_sites_delivery_and_is_settled(site: Site, home: Home) -> None:
     """[D4]: nobody knows what arrived, so nothing is saved until the next run has asked."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(703))
     run = home.run(plan={"step": "push", "nth": 2, "what": "fail"}, budget=10.0)
     assert (run.site["status"], run.site["errorType"]) == ("partial", "store_failed")

@@ -8,15 +8,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.apify.home import ActorRun, Home
-from tests.apify.test_delivery import expected, pages, site  # noqa: F401 - a fixture
+from tests.apify.home import ActorRun, Home, pages
+from tests.apify.test_delivery import expected
 from tests.world import Site, World, index, robots, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    import pytest
 
     from sitemon_spider.apify.record import Records
 
@@ -75,7 +75,7 @@ def test_a_record_that_is_not_whole_is_damaged_not_missing(tmp_path: Path) -> No
     in_a_store(tmp_path, work)
 
 
-def test_a_foreign_store_is_not_touched(site: Site, tmp_path: Path) -> None:  # noqa: F811
+def test_a_foreign_store_is_not_touched(site: Site, tmp_path: Path) -> None:
     """The first record names the owner; what is not ours is neither read nor written."""
     home = Home(tmp_path, sites=[site.url])
     folder = home.storage / "key_value_stores/sitemon-default"
@@ -92,10 +92,8 @@ def test_a_foreign_store_is_not_touched(site: Site, tmp_path: Path) -> None:  # 
     assert home.run(monitor="other").exit_code == 0
 
 
-def test_a_damaged_manifest_is_left_alone(site: Site, tmp_path: Path) -> None:  # noqa: F811
+def test_a_damaged_manifest_is_left_alone(site: Site, home: Home) -> None:
     """[D7]: the site fails and says the way out; startOver begins anew."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     (path,) = [path for key, path in home.store().items() if key.endswith(".manifest")]
     damaged = path.read_bytes().replace(b'"generation":1', b'"generation":7')
     path.write_bytes(damaged)
@@ -107,51 +105,61 @@ def test_a_damaged_manifest_is_left_alone(site: Site, tmp_path: Path) -> None:  
     assert (again.site["status"], again.site["baseline"]) == ("ok", "created")
 
 
-def test_old_generations_and_their_segments_are_dropped(
-    site: Site,  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    """[D7]: the last ten generations, the segments that they need, and nothing else."""
+def test_old_generations_and_their_segments_are_dropped(site: Site, tmp_path: Path) -> None:
+    """[D7]: the last generations that are kept, the segments that they need, and nothing else."""
     home = Home(tmp_path, sites=[site.url])
-    for day in range(12):
+    for day in range(5):
         site.serve(pages(day + 2))
-        home.run()
-    names = [key.partition(site.url.rpartition(":")[2])[2][18:] for key in home.store()]
-    assert sorted(n for n in names if n.startswith("g0")) == [f"g{n:08}" for n in range(3, 13)]
-    assert len([n for n in names if n.startswith("s.")]) == 10
+        home.run(env={"SITEMON_TEST_KEPT": "3"})
+    (manifest,) = [key for key in home.store() if key.endswith(".manifest")]
+    names = [key.removeprefix(manifest.removesuffix("manifest")) for key in home.store()]
+    assert sorted(n for n in names if n.startswith("g0")) == [f"g{n:08}" for n in (3, 4, 5)]
+    assert len([n for n in names if n.startswith("s.")]) == 3
 
 
-def test_of_two_runs_on_one_site_one_wins(site: Site, tmp_path: Path) -> None:  # noqa: F811
+def test_of_two_runs_on_one_site_one_wins(site: Site, home: Home, tmp_path: Path) -> None:
     """[D6]: the lease is read back after two seconds; the loser is `locked` and leaves nothing."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
-    site.serve(pages(5))
-    slow = pages(5) | {"/robots.txt": robots(["/s.xml"]).but(delay=3.0)}
-    site.serve(slow)
+    site.serve(pages(5) | {"/robots.txt": robots(["/s.xml"]).but(delay=3.0)})
+    before = len(site.requests)
     first = home.start(env={"SITEMON_TEST_LEASE": "real"}, run_id="first")
     deadline = time.monotonic() + 20
-    while not any(request.target == "/robots.txt" for request in site.requests[2:]):
+    while not any(request.target == "/robots.txt" for request in site.requests[before:]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    other = Home(tmp_path, sites=[site.url])
-    other.folder = tmp_path / "other"
-    other.folder.mkdir()
-    second = other.start(run_id="second", keep=True)
-    second.join(30)
+    (tmp_path / "other/storage/key_value_stores").mkdir(parents=True)
+    other = Home(tmp_path / "other", sites=[site.url])
+    (other.storage / "key_value_stores/sitemon-default").symlink_to(
+        home.storage / "key_value_stores/sitemon-default"
+    )
+    loser = other.run(run_id="second")
+    assert (loser.site["status"], loser.site["errorType"]) == ("skipped", "locked")
+    assert loser.told() == []
     first.join(30)
-    run = home.left(first)
-    ends = {(row["status"], row["errorType"]) for row in run.of("site")}
-    assert ends == {("ok", None), ("skipped", "locked")}
-    assert run.told() == expected(site, 3, 5)
+    winner = home.left(first)
+    assert winner.told() == expected(site, 3, 5)
+    assert other.run(run_id="third").site["status"] == "ok"  # the lease ended with its run
 
 
-def test_a_snapshot_saved_by_another_run_is_noticed(
-    site: Site,  # noqa: F811
-    tmp_path: Path,
+def test_a_lease_taken_at_the_same_time_is_seen_when_it_is_read_back(
+    site: Site, home: Home
 ) -> None:
+    """[D6]: both saw no lease and wrote one; the run whose lease was written over leaves nothing."""
+    site.serve(pages(5) | {"/robots.txt": robots(["/s.xml"]).but(delay=1.0)})
+    (path,) = [path for key, path in home.store().items() if key.endswith(".lease")]
+    before, process = path.read_bytes(), home.start()
+    deadline = time.monotonic() + 20
+    while path.read_bytes() == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    path.write_bytes(before)
+    process.join(30)
+    run = home.left(process)
+    assert (run.site["status"], run.site["errorType"], run.told()) == ("skipped", "locked", [])
+    assert home.run().told() == expected(site, 3, 5)
+
+
+def test_a_snapshot_saved_by_another_run_is_noticed(site: Site, home: Home) -> None:
     """[D6]: a commit replaces the manifest that was compared with, or none."""
-    home = Home(tmp_path, sites=[site.url])
-    home.run()
     site.serve(pages(5))
     (path,) = [path for key, path in home.store().items() if key.endswith(".manifest")]
 

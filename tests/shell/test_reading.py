@@ -140,7 +140,8 @@ def test_a_fault_of_the_connection_is_one_verdict(monitor: MakeMonitor) -> None:
         }
         main = Site(tree(expected, **pages))
         with World(main, silent, closed) as world:
-            run = monitor(sites=[main.url], respectRobotsTxt=False).run()
+            job = monitor(sites=[main.url], respectRobotsTxt=False)
+            run = job.run(settings={"DOWNLOAD_TIMEOUT": 2})
             for name in ("silent", "closed"):
                 expected = {
                     address.replace(f"{{origin:{name}}}", world[name].url): verdict
@@ -431,7 +432,8 @@ def test_a_file_over_50_mib_is_cut_and_costs_the_cap(monitor: MakeMonitor) -> No
     }
     settings = {"ADDONS": '{"tests.shell.test_reading.WithPeakMemory": 0}'}
     with World(Site(tree(pages, **pages))) as world:
-        run = monitor(sites=[world.sites[0].url], maxUrlsPerSite=5_000_000).run(settings=settings)
+        job = monitor(sites=[world.sites[0].url], maxUrlsPerSite=5_000_000)
+        run = job.run(settings=settings, requestTimeout=60)
     verdicts = {path: (file["outcome"], file["reason"]) for path, file in files(run).items()}
     assert verdicts == {
         "/sitemap.xml": ("read", None),

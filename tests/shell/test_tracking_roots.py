@@ -178,7 +178,10 @@ def test_of_two_inputs_with_the_same_roots_the_first_is_read(monitor: MakeMonito
         serve(one, a=["/1", "/3"])
         one.set("/robots.txt", robots(["/sitemap.xml"]).but(delay=0.3))
         other.serve(
-            {"/robots.txt": robots(["/here.xml"]), "/here.xml": redirect("{origin:one}/sitemap.xml")}
+            {
+                "/robots.txt": robots(["/here.xml"]),
+                "/here.xml": redirect("{origin:one}/sitemap.xml"),
+            }
         )
         one.requests.clear()
         run = job.run(sites=[one.url, other.url])
