@@ -5,7 +5,7 @@ READY := .venv/.ready
 SCRAPYD := .venv-scrapyd/bin
 SCRAPYD_READY := .venv-scrapyd/.ready
 
-.PHONY: help setup crawl demo actor actor-schema actor-lock scrapyd scrapyd-venv test crash bench bench-peers lint types format docs clean
+.PHONY: help setup crawl demo actor actor-schema actor-lock scrapyd scrapyd-venv test actor-test crash bench bench-peers lint types format docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ actor-lock: $(READY) ## resolve what the Actor's image installs
 
 test: $(READY) ## run the tests (ARGS=… for pytest)
 	$(BIN)/pytest $(ARGS)
+
+actor-test: $(READY) ## run the tests of the Actor, which is not whole yet
+	$(BIN)/pytest tests/apify $(ARGS)
 
 crash: $(READY) ## kill N runs at random (SEED=…): nothing may be lost or told twice
 	$(BIN)/python -m tests.crash $(or $(N),100) $(or $(SEED),1)

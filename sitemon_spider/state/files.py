@@ -128,7 +128,8 @@ class FolderStore:
 
     def run_folder(self, run: str) -> Path:
         """The folder of a run's records and of its default feed [D8]."""
-        return self.folder / "runs" / re.sub(r"[^A-Za-z0-9._-]", "-", run).lstrip(".")[:100]
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", run).lstrip(".")[:100]
+        return self.folder / "runs" / (name or "run")
 
     def rows_file(self, run: str) -> Path | None:
         return self.run_folder(run) / "rows.jsonl"

@@ -83,6 +83,11 @@ def stopped(job: Monitor, at: str, act: str = "SIGTERM", **options: Any) -> Craw
     return run
 
 
+PATIENCE = 60
+"""Seconds: three times what [D4] allows, for a busy machine. A run that did not cut off what waits
+would take many minutes."""
+
+
 def seconds(run: Crawl) -> float:
     output = run.records["OUTPUT.json"]
     started, finished = (datetime.fromisoformat(output[k]) for k in ("startedAt", "finishedAt"))
@@ -125,7 +130,7 @@ def test_a_stop_ends_every_wait_at_once(monitor: MakeMonitor, wait: str, act: st
     pages, at, options = WAITS[wait]
     with World(Site(pages)) as world:
         run = stopped(monitor(sites=[world.sites[0].url]), at, act, **options)
-    assert seconds(run) < 20
+    assert seconds(run) < PATIENCE
     assert (run.site["status"], run.site["baseline"]) == ("partial", None)
     assert (run.site["stopReason"], run.site["errorType"]) == ("aborted", "stopped")
     assert run.records["OUTPUT.json"]["stopReason"] == "aborted"
@@ -154,7 +159,7 @@ def test_a_stop_cuts_off_what_a_huge_queue_would_take_too_long_to_drain(
     with World(Site(tree(*children) | {"/7.xml": Page(fault="timeout")})) as world:
         job = monitor(sites=[world.sites[0].url], maxSitemapsPerSite=50_000)
         run = stopped(job, "/7.xml", requestTimeout=120)
-    assert seconds(run) < 20
+    assert seconds(run) < PATIENCE
     assert (run.site["status"], run.site["errorType"]) == ("partial", "stopped")
     assert not list(job.state.glob("*/sites/*/manifest.json"))
 
@@ -192,7 +197,7 @@ def test_a_time_limit_of_scrapy_is_a_stop(monitor: MakeMonitor) -> None:
     with World(Site(pages)) as world:
         job = monitor(sites=[world.sites[0].url])
         run = job.run(settings={"CLOSESPIDER_TIMEOUT": 1, "SITEMON_NOW": ""})
-    assert seconds(run) < 20
+    assert seconds(run) < PATIENCE
     assert (run.site["status"], run.site["stopReason"]) == ("partial", "time-limit")
     assert run.stats["finish_reason"] == "closespider_timeout"
 
