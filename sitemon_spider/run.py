@@ -269,7 +269,9 @@ class MonitorRun:
         for address, reason, found_in in reading.skipped:
             self.skip(Skipped(address, row.site, Stage.SITEMAP, reason, None, found_in))
         for verdict in reading.verdicts.values():
-            if verdict.failed and verdict.reason is not None:
+            # Files left out without a request are among the skipped already.
+            forbidden = verdict.reason is Reason.ROBOTS_DISALLOWED
+            if verdict.reason is not None and (verdict.failed or forbidden):
                 url, reason, detail = verdict.node.url, verdict.reason, verdict.detail
                 self.skip(Skipped(url, row.site, Stage.SITEMAP, reason, detail))
         if self.readings.pop(reading.target.key, None) is not None:

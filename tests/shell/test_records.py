@@ -26,7 +26,7 @@ def mixed() -> Site:
             ),
             "/sitemap.xml": index(["/a.xml", "/b.xml", "/gone.xml", "/closed.xml", "/out.xml"]),
             "/a.xml": urlset(["/1", "/2", "/2", "mailto:me@a.example", "/hidden"]),
-            "/b.xml": urlset(["/2", "/3"]).but(fault="short"),
+            "/b.xml": urlset(["/2", "/3"]).but(fault="short", keep=-20),
             "/gone.xml": NOT_FOUND,
             "/closed.xml": urlset(["/4"]),
             "/out.xml": urlset(["/5"]),
